@@ -1,0 +1,1 @@
+"""tacit answers a batch of SQL queries under differential privacy."""

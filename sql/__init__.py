@@ -1,0 +1,1 @@
+"""SQL text in, a workload matrix out; and the generated scan that builds the vector of unit counts."""

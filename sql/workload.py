@@ -1,0 +1,104 @@
+"""What the compiler hands over: the workload matrix, its cells, and how each query's frame is rebuilt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .scan import Scan
+
+Rows = tuple[int, ...]
+"""One row of the workload matrix for each group of the query, in the order of ``Query.groups``."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """An output column that repeats a group key."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Linear:
+    """COUNT or SUM: a row of the workload matrix per group."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """AVG: computed after release, and kept inside the clamp [low, high]."""
+
+    numerator: Rows
+    denominator: Rows
+    low: float
+    high: float
+
+
+Output = Key | Linear | Ratio
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of the frame: the name that DuckDB would give it, and where its values come from."""
+
+    name: str
+    output: Output
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """One GROUP BY key and its DuckDB type, which decides the dtype of the frame's column."""
+
+    column: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT of the batch."""
+
+    sql: str
+    table: str
+    keys: tuple[KeyColumn, ...]
+    groups: tuple[tuple[Any, ...], ...]
+    """The key values of every group; ``((),)`` without GROUP BY."""
+    columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A set of rows that no query of the batch tells apart, in words."""
+
+    table: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The batch as one matrix: ``matrix @ x`` are its exact answers when x holds the unit counts.
+
+    ``matrix`` is m×n. Rows belong to the queries (see ``Linear.rows``); columns are ``cells``. The columns of
+    one private table are contiguous (``Scan.columns``), and a row is zero outside its own table's columns.
+    """
+
+    matrix: NDArray[np.float64]
+    cells: Sequence[Cell]
+    queries: tuple[Query, ...]
+    scans: tuple[Scan, ...]
+    """How to count each private table that the batch reads; empty when it reads none."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two batches that measure the same things: the scans and the rows, not the text."""
+        h = hashlib.sha256()
+        for scan in self.scans:
+            h.update(scan.fingerprint.encode())
+        h.update(np.ascontiguousarray(self.matrix).tobytes())
+        return h.hexdigest()
