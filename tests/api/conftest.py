@@ -44,7 +44,7 @@ SELECT i // 2,
        CASE WHEN i % 11 = 0 THEN NULL ELSE ['NY', 'NY', 'NJ', 'CA', 'TX'][1 + i % 5] END,
        CASE WHEN i % 7 = 0 THEN NULL ELSE (i * 37) % 97 END,
        CASE WHEN i % 13 = 0 THEN NULL ELSE i % 2 = 0 END,
-       ['surgery', 'maternity', 'other ward'][1 + i % 3]::ward_type,
+       CASE WHEN i % 19 = 0 THEN NULL ELSE ['surgery', 'maternity', 'other ward'][1 + i % 3]::ward_type END,
        CASE WHEN i % 17 = 0 THEN NULL ELSE (i * 7919 % 12000) / 10.0 END,
        DATE '2024-01-01' + (i % 366)::INTEGER,
        (i % 500)::DECIMAL(10, 2) / 4
