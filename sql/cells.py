@@ -19,7 +19,7 @@ from .catalog import Table
 from .parse import Limits
 from .predicate import Asks, Predicate, evaluate
 from .regions import TRUE, Attribute, Regions, Truth
-from .scan import Measure, Scan
+from .scan import Measure, Scan, grid_shape
 from .workload import Cell
 
 Values = NDArray[np.float64]
@@ -64,7 +64,7 @@ def build_cells(
             f"the batch would need a matrix of {len(rows):,} answers by {len(first):,} cells",
             hint="split it into several batches, or name fewer constants",
         )
-    points = np.unravel_index(first, grid.shape) if grid.shape else ()
+    points = np.unravel_index(first, grid.shape)
     matrix = np.empty((len(rows), len(first)))
     for k, value in enumerate(values):
         matrix[k] = _at(value, points)
@@ -85,7 +85,7 @@ class _Grid:
         self, table: Table, attributes: Sequence[Attribute], measures: Sequence[Measure], limits: Limits
     ) -> None:
         self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
-        self.shape = tuple(r.count for r in self.regions) + (2,) * len(measures)
+        self.shape = grid_shape(self.regions, measures)
         size = 1
         for length in self.shape:
             size *= length
@@ -95,8 +95,8 @@ class _Grid:
                 f"the batch cuts table {table.name} into {size:,} cells, more than {limits.cells:,} ({widths})",
                 hint="split it into batches that mention fewer columns at a time",
             )
-        self._axis = {r.column.name: axis for axis, r in enumerate(self.regions)}
-        self._measures = {m.column.name: (len(self.regions) + i, m) for i, m in enumerate(measures)}
+        self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
+        self._measures = {m.column.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
 
     def values(self, row: Row) -> Values:
@@ -104,7 +104,7 @@ class _Grid:
         truth = self._truth(row.where)
         for part in row.group:
             truth = np.minimum(truth, self._truth(part))
-        counted: Values = (truth == TRUE).astype(np.float64)
+        counted: Values = (truth == TRUE).astype(np.float64).reshape(truth.shape or (1,) * len(self.shape))
         if row.measure is None:
             return counted
         axis, measure = self._measures[row.measure]
@@ -119,7 +119,7 @@ class _Grid:
 
     def _asked(self, asks: Asks) -> Truth:
         axis = self._axis[asks.attribute]
-        return self._along(axis, self.regions[axis].truths[asks.question])
+        return self._along(axis, self.regions[axis - 1].truths[asks.question])
 
     def _along(self, axis: int, vector: NDArray[Any]) -> NDArray[Any]:
         shape = [1] * len(self.shape)
@@ -131,7 +131,7 @@ def _merge(values: Sequence[Values], shape: tuple[int, ...]) -> tuple[NDArray[np
     """(cell of every grid point or -1, first grid point of every cell)."""
     sums = np.zeros(shape, dtype=np.uint64)
     for k, value in enumerate(values):
-        sums += value.view(np.uint64) * _multiplier(k)
+        sums += _scrambled(value) * _multiplier(k)
     keys = sums.reshape(-1)
     while True:
         _, first, cell_of = np.unique(keys, return_index=True, return_inverse=True)
@@ -141,7 +141,7 @@ def _merge(values: Sequence[Values], shape: tuple[int, ...]) -> tuple[NDArray[np
         # Two different columns hashed alike: split the cells by that row and look again.
         _, ids = np.unique(np.broadcast_to(clash, shape).reshape(-1), return_inverse=True)
         keys = (cell_of * (ids.max() + 1) + ids).astype(np.uint64)
-    points = np.unravel_index(first, shape) if shape else ()
+    points = np.unravel_index(first, shape)
     counted = np.zeros(len(first), dtype=bool)
     for value in values:
         counted |= _at(value, points) != 0
@@ -159,10 +159,14 @@ def _constant_on(value: Values, shape: tuple[int, ...], cell_of: NDArray[np.int6
 
 def _at(value: Values, points: tuple[NDArray[np.int64], ...]) -> Values:
     """A broadcastable array at points of the full grid."""
-    if not points:
-        return value.reshape(-1)
     index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, value.shape, strict=True))
-    return value[index] if value.ndim else np.full(len(points[0]), float(value))
+    return value[index]
+
+
+def _scrambled(value: Values) -> NDArray[np.uint64]:
+    """The bits of a weight spread over all 64: those of 1.0 sit in the top twelve, where a product loses them."""
+    bits = value.view(np.uint64)
+    return (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
 
 def _multiplier(k: int) -> np.uint64:
@@ -196,7 +200,7 @@ class CellList(Sequence[Cell]):
 
 def _describe(part: TableCells, cell: int) -> Cell:
     scan = part.scan
-    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)] if scan.shape else []
+    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)][1:]
     parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
     ends = point[len(scan.regions) :]
     parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.measures, ends, strict=True)]
