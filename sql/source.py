@@ -56,9 +56,7 @@ class Source(Protocol):
         """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
         ...
 
-    def frame(
-        self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]
-    ) -> pd.DataFrame:
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
         """A frame of constants with the dtypes that a result of this source would have."""
         ...
 

@@ -171,9 +171,7 @@ class DuckDBSource:
             raise OperationalError("the scan of the table failed; nothing was released") from None
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
 
-    def frame(
-        self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]
-    ) -> pd.DataFrame:
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
         """A frame of constants with the dtypes that a result of this source would have."""
         return frame(names, types, rows)
 

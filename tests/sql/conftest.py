@@ -8,7 +8,6 @@ from decimal import Decimal
 
 import duckdb
 import pytest
-
 from tacit.sql import Catalog, Column, Range, Source, Table, Values, open_source
 
 AWKWARD = """
@@ -28,7 +27,8 @@ SELECT
     [NULL, 0, 1.10, 1.11, -99999999.99, 99999999.99, 18.5][1 + r % 7]::DECIMAL(10, 2),
     [NULL, '', 'a', 'A', 'é', 'ab', 'b', 'NY', 'NJ', 'CA', 'it''s', '日本', 'a' || chr(1), 'z😀'][1 + r % 14],
     [NULL, TRUE, FALSE][1 + r % 3],
-    [NULL, '2024-01-01', '2024-02-29', '1969-12-31', '0001-01-01', '9999-12-31', 'infinity', '2024-12-31'][1 + r % 8]::DATE,
+    [NULL, '2024-01-01', '2024-02-29', '1969-12-31', '0001-01-01', '9999-12-31', 'infinity',
+     '2024-12-31'][1 + r % 8]::DATE,
     [NULL, '2024-01-01 00:00:00', '2024-01-01 12:00:00', '2024-02-29 23:59:59.999999', '1969-12-31 23:59:59',
      'infinity', '-infinity'][1 + r % 7]::TIMESTAMP,
     [NULL, 'ok', 'sad', 'Happy'][1 + r % 4]::mood,

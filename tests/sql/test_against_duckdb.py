@@ -9,7 +9,6 @@ from typing import Any
 import duckdb
 import pytest
 from support.random_sql import MEASURES, query
-
 from tacit.errors import LimitError, TypeMismatchError
 from tacit.sql import Catalog, Source, Workload, compile_batch
 from tacit.sql.workload import Key, Linear, Query, Ratio
@@ -133,7 +132,5 @@ def _step(aggregate: str) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_queries(
-    database: duckdb.DuckDBPyConnection, source: Source, catalog: Catalog, seed: int
-) -> None:
+def test_random_queries(database: duckdb.DuckDBPyConnection, source: Source, catalog: Catalog, seed: int) -> None:
     assert check(database, source, catalog, seed, 60) > 40
