@@ -267,7 +267,8 @@ class _SelectReader:
                 "write COUNT(*), COUNT(column), SUM(column) or AVG(column)",
             )  # fmt: skip
         argument = self._argument(node)
-        return OutputColumn(self._name(item, argument), self._aggregate(node, argument, block))
+        output = self._aggregate(node, argument, block)
+        return OutputColumn(self._name(item, argument), output)
 
     def _argument(self, node: exp.Expr) -> Column | None:
         """The aggregate's column; None for COUNT(*) and for COUNT of a constant."""
