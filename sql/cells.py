@@ -1,8 +1,9 @@
-"""From predicates to the workload matrix: evaluate every row on the grid, then merge equal columns.
+"""From predicates to the workload matrix: evaluate every block on the grid, then merge equal columns.
 
 Cells that no query tells apart have equal columns and become one; cells that no query counts have a zero
-column and are dropped. Columns are found equal by a 64-bit hash and then compared exactly, so merging never
-depends on luck.
+column and are dropped. Within one block a point of the grid counts towards at most one row, so the block's part
+of a column is a single small number, its tag, and two columns are equal exactly when all their tags are. Equal
+tags are found by a 64-bit hash and then compared, so merging never depends on luck.
 """
 
 from __future__ import annotations
@@ -13,37 +14,48 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.errors import LimitError
+from tacit.errors import InternalError, LimitError
 
 from .catalog import Table
 from .parse import Limits
 from .predicate import Asks, Predicate, evaluate
 from .regions import TRUE, Attribute, Regions, Truth
-from .scan import Measure, Scan
+from .scan import Measure, Scan, grid_shape
 from .workload import Cell
 
-Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of the workload: what a row of the table adds when ``where`` and all of ``group`` are true.
+class Block:
+    """One aggregate of one query: a row of the workload for every combination of its groups.
 
-    It adds 1, or the clamped value of the measure of that name.
+    A row of the table counts where ``where`` and ``present`` are true, towards the row of the workload whose
+    groups hold it. It adds 1, or the clamped value of the measure of that name.
     """
 
     where: Predicate
-    group: tuple[Predicate, ...]
+    keys: tuple[tuple[Predicate, ...], ...] = ()
+    """For each GROUP BY key the predicates of its groups, of which at most one holds for any row."""
+    present: Predicate | None = None
     measure: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows of the workload."""
+        size = 1
+        for groups in self.keys:
+            size *= len(groups)
+        return size
 
 
 @dataclass(frozen=True)
 class TableCells:
     """One table's part of the workload."""
 
-    matrix: Values
+    matrix: NDArray[np.float64]
     scan: Scan
-    first: NDArray[np.int64]
+    first: Integers
     """A grid point of every cell."""
 
 
@@ -51,30 +63,33 @@ def build_cells(
     table: Table,
     attributes: Sequence[Attribute],
     measures: Sequence[Measure],
-    rows: Sequence[Row],
+    blocks: Sequence[Block],
     first_column: int,
     limits: Limits,
 ) -> TableCells:
-    """Evaluate the rows on the grid of regions and merge its points into cells."""
+    """Evaluate the blocks on the grid of regions and merge its points into cells.
+
+    The rows of the matrix are those of the blocks, one block after the other.
+    """
     grid = _Grid(table, attributes, measures, limits)
-    values = [grid.values(row) for row in rows]
-    cell_of, first = _merge(values, grid.shape)
-    if len(rows) * len(first) > limits.entries:
+    tags = [grid.tags(block) for block in blocks]
+    cell_of, first = _merge(tags, grid.shape)
+    rows = sum(block.size for block in blocks)
+    if rows * len(first) > limits.entries:
         raise LimitError(
-            f"the batch would need a matrix of {len(rows):,} answers by {len(first):,} cells",
+            f"the batch would need a matrix of {rows:,} answers by {len(first):,} cells",
             hint="split it into several batches, or name fewer constants",
         )
-    points = np.unravel_index(first, grid.shape) if grid.shape else ()
-    matrix = np.empty((len(rows), len(first)))
-    for k, value in enumerate(values):
-        matrix[k] = _at(value, points)
-    scan = Scan(
-        table,
-        slice(first_column, first_column + len(first)),
-        grid.regions,
-        tuple(measures),
-        cell_of,
-    )
+    points = np.unravel_index(first, grid.shape)
+    matrix = np.zeros((rows, len(first)))
+    start = 0
+    for block, tag in zip(blocks, tags, strict=True):
+        at = _at(tag, points) - 1
+        (counted,) = np.nonzero(at >= 0)
+        row, end = divmod(at[counted], 2)
+        matrix[start + row, counted] = grid.weights(block)[end]
+        start += block.size
+    scan = Scan(table, slice(first_column, first_column + len(first)), grid.regions, tuple(measures), cell_of)
     return TableCells(matrix, scan, first)
 
 
@@ -85,7 +100,7 @@ class _Grid:
         self, table: Table, attributes: Sequence[Attribute], measures: Sequence[Measure], limits: Limits
     ) -> None:
         self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
-        self.shape = tuple(r.count for r in self.regions) + (2,) * len(measures)
+        self.shape = grid_shape(self.regions, measures)
         size = 1
         for length in self.shape:
             size *= length
@@ -95,21 +110,43 @@ class _Grid:
                 f"the batch cuts table {table.name} into {size:,} cells, more than {limits.cells:,} ({widths})",
                 hint="split it into batches that mention fewer columns at a time",
             )
-        self._axis = {r.column.name: axis for axis, r in enumerate(self.regions)}
-        self._measures = {m.column.name: (len(self.regions) + i, m) for i, m in enumerate(measures)}
+        self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
+        self._measures = {m.column.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
 
-    def values(self, row: Row) -> Values:
-        """The row's weight at every point of the grid (broadcastable to its shape)."""
-        truth = self._truth(row.where)
-        for part in row.group:
-            truth = np.minimum(truth, self._truth(part))
-        counted: Values = (truth == TRUE).astype(np.float64)
-        if row.measure is None:
-            return counted
-        axis, measure = self._measures[row.measure]
-        ends: Values = self._along(axis, np.array([measure.low, measure.high]))
-        return counted * ends + 0.0  # never -0.0, whose bits differ
+    def tags(self, block: Block) -> Integers:
+        """0 where the block counts nothing, else 1 + 2 · (row within the block) + (1 at a measure's high end)."""
+        counted = self._truth(block.where) == TRUE
+        if block.present is not None:
+            counted = counted & (self._truth(block.present) == TRUE)
+        row: Integers = np.zeros((1,) * len(self.shape), dtype=np.int64)
+        for groups in block.keys:
+            group = self._group(groups)
+            counted = counted & (group >= 0)
+            row = row * len(groups) + group
+        if block.measure is not None:
+            axis, _ = self._measures[block.measure]
+            end = self._along(axis, np.arange(2))
+            counted = counted & (self.weights(block)[end] != 0)
+            return np.where(counted, 1 + 2 * row + end, 0)
+        return np.where(counted, 1 + 2 * row, 0)
+
+    def weights(self, block: Block) -> NDArray[np.float64]:
+        """What a point adds at the low and at the high end of the block's measure; 1 for a count."""
+        if block.measure is None:
+            return np.ones(2)
+        _, measure = self._measures[block.measure]
+        return np.array([measure.low, measure.high])
+
+    def _group(self, groups: tuple[Predicate, ...]) -> Integers:
+        """Which of the groups holds a point; -1 for none."""
+        group = np.full((1,) * len(self.shape), -1, dtype=np.int64)
+        for index, predicate in enumerate(groups):
+            holds = self._truth(predicate) == TRUE
+            if np.any(holds & (group >= 0)):
+                raise InternalError("two groups of one key overlap")
+            group = np.where(holds, index, group)
+        return group
 
     def _truth(self, predicate: Predicate) -> Truth:
         truth = self._known.get(predicate)
@@ -119,7 +156,7 @@ class _Grid:
 
     def _asked(self, asks: Asks) -> Truth:
         axis = self._axis[asks.attribute]
-        return self._along(axis, self.regions[axis].truths[asks.question])
+        return self._along(axis, self.regions[axis - 1].truths[asks.question])
 
     def _along(self, axis: int, vector: NDArray[Any]) -> NDArray[Any]:
         shape = [1] * len(self.shape)
@@ -127,24 +164,23 @@ class _Grid:
         return vector.reshape(shape)
 
 
-def _merge(values: Sequence[Values], shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, Integers]:
     """(cell of every grid point or -1, first grid point of every cell)."""
     sums = np.zeros(shape, dtype=np.uint64)
-    for k, value in enumerate(values):
-        sums += value.view(np.uint64) * _multiplier(k)
+    for k, tag in enumerate(tags):
+        sums += tag.astype(np.uint64) * _multiplier(k)
     keys = sums.reshape(-1)
     while True:
         _, first, cell_of = np.unique(keys, return_index=True, return_inverse=True)
-        clash = next((v for v in values if not _constant_on(v, shape, cell_of, first)), None)
+        clash = next((tag for tag in tags if not _constant_on(tag, shape, cell_of, first)), None)
         if clash is None:
             break
-        # Two different columns hashed alike: split the cells by that row and look again.
-        _, ids = np.unique(np.broadcast_to(clash, shape).reshape(-1), return_inverse=True)
-        keys = (cell_of * (ids.max() + 1) + ids).astype(np.uint64)
-    points = np.unravel_index(first, shape) if shape else ()
+        # Two different columns hashed alike: split the cells by that block and look again.
+        keys = cell_of * (clash.max() + 1) + np.broadcast_to(clash, shape).reshape(-1)
+    points = np.unravel_index(first, shape)
     counted = np.zeros(len(first), dtype=bool)
-    for value in values:
-        counted |= _at(value, points) != 0
+    for tag in tags:
+        counted |= _at(tag, points) != 0
     order = np.argsort(np.where(counted, first, np.iinfo(np.int64).max), kind="stable")
     kept = int(counted.sum())
     new = np.full(len(first), -1, dtype=np.int64)
@@ -152,17 +188,15 @@ def _merge(values: Sequence[Values], shape: tuple[int, ...]) -> tuple[NDArray[np
     return new[cell_of], first[order[:kept]]
 
 
-def _constant_on(value: Values, shape: tuple[int, ...], cell_of: NDArray[np.int64], first: NDArray[np.int64]) -> bool:
-    flat = np.broadcast_to(value, shape).reshape(-1)
+def _constant_on(tag: Integers, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:
+    flat = np.broadcast_to(tag, shape).reshape(-1)
     return bool(np.array_equal(flat, flat[first][cell_of]))
 
 
-def _at(value: Values, points: tuple[NDArray[np.int64], ...]) -> Values:
+def _at(tag: Integers, points: tuple[Integers, ...]) -> Integers:
     """A broadcastable array at points of the full grid."""
-    if not points:
-        return value.reshape(-1)
-    index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, value.shape, strict=True))
-    return value[index] if value.ndim else np.full(len(points[0]), float(value))
+    index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, tag.shape, strict=True))
+    return tag[index]
 
 
 def _multiplier(k: int) -> np.uint64:
@@ -196,7 +230,7 @@ class CellList(Sequence[Cell]):
 
 def _describe(part: TableCells, cell: int) -> Cell:
     scan = part.scan
-    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)] if scan.shape else []
+    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)][1:]
     parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
     ends = point[len(scan.regions) :]
     parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.measures, ends, strict=True)]

@@ -29,9 +29,10 @@ def compile_batch(
     parts: list[TableCells] = []
     width = 0
     for table in reader.tables:
-        parts.append(build_cells(table.table, table.attributes, table.measures, list(table.rows), width, limits))
+        parts.append(build_cells(table.table, table.attributes, table.measures, list(table.blocks), width, limits))
         width = parts[-1].scan.columns.stop
     matrix = np.zeros((reader.row_count, width))
     for table, part in zip(reader.tables, parts, strict=True):
-        matrix[list(table.rows.values()), part.scan.columns] = part.matrix
+        rows = [number for numbers in table.blocks.values() for number in numbers]
+        matrix[rows, part.scan.columns] = part.matrix
     return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))

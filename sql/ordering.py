@@ -116,13 +116,22 @@ def comparison_type(column_type: str, constants: list[Constant]) -> str:
 
 
 def _typed(constant: Constant, type_: str) -> Constant:
-    """A string constant read as the comparison type; every other constant as it is."""
+    """A constant as DuckDB reads it in that comparison: strings take its type, numbers become DOUBLE if one is."""
+    if type_ == "DOUBLE" and constant.kind in ("int", "decimal", "bool"):
+        return Constant("double", _to_double(constant.value))
     if constant.kind != "string" or type_ == "VARCHAR" or type_.startswith("ENUM("):
         return constant
     value = scratch.cast_text(constant.value, type_)
     if value is None:
         raise Incomparable(f"{scratch.literal(constant.value)} is not a {type_}")
     return Constant.of(value)
+
+
+def _to_double(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _exact(value: Fraction) -> Place:
@@ -210,10 +219,7 @@ def _floats(type_: str) -> Ordering:
         constant = _typed(constant, comparison)
         if constant.kind not in ("int", "decimal", "double", "bool"):
             raise Incomparable("write a number")
-        try:
-            value = float(constant.value)
-        except OverflowError:
-            value = math.inf if constant.value > 0 else -math.inf
+        value = _to_double(constant.value)
         if comparison == "FLOAT":
             with np.errstate(over="ignore"):
                 value = float(np.float32(value))
@@ -236,10 +242,16 @@ def _dates() -> Ordering:
             return _exact(Fraction((constant.value - _EPOCH) // _MICROSECOND, _DAY))
         raise Incomparable("write a date, as in DATE '2024-01-31'")
 
-    def value(cut: int) -> date:
-        return date.fromordinal(cut + _EPOCH_DAY)
+    def value(cut: int) -> date | str:
+        try:
+            return date.fromordinal(cut + _EPOCH_DAY)
+        except ValueError:  # the day after Python's last one; DuckDB's calendar goes on
+            return f"day {cut}"
 
-    return Ordering("moment", None, None, locate, lambda cut: f"DATE '{value(cut)}'", value, True)
+    def literal(cut: int) -> str:
+        return f"(DATE '1970-01-01' + CAST({cut} AS INTEGER))"
+
+    return Ordering("moment", None, None, locate, literal, value, True)
 
 
 def _timestamps() -> Ordering:
@@ -253,10 +265,13 @@ def _timestamps() -> Ordering:
             raise Incomparable("write a timestamp, as in TIMESTAMP '2024-01-31 12:00:00'")
         return moment, moment + 1
 
-    def value(cut: int) -> datetime:
-        return _EPOCH + cut * _MICROSECOND
+    def value(cut: int) -> datetime | str:
+        try:
+            return _EPOCH + cut * _MICROSECOND
+        except OverflowError:
+            return f"microsecond {cut}"
 
-    return Ordering("moment", None, None, locate, lambda cut: f"TIMESTAMP '{value(cut)}'", value, False)
+    return Ordering("moment", None, None, locate, lambda cut: f"make_timestamp({cut})", value, False)
 
 
 def _texts() -> Ordering:

@@ -56,8 +56,8 @@ class Statement:
 
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
     """Split a batch into statements. Raises only errors that point at the text."""
-    texts = [batch] if isinstance(batch, str) else list(batch)
-    if not all(isinstance(text, str) for text in texts):
+    texts = [batch] if isinstance(batch, str) else batch
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise SqlSyntaxError("a batch is one SQL string or a list of them", hint='write ["SELECT …", "SELECT …"]')
     if sum(map(len, texts)) > limits.characters:
         raise LimitError(

@@ -91,22 +91,29 @@ class Regions:
                 runs.append((piece, piece))
         return runs
 
+    def _ends(self, first: int, last: int) -> tuple[Cut | None, Cut | None]:
+        """Where a run begins and where the next value after it would; None for the open ends of a line."""
+        low = self.cuts[first - 1] if first else None
+        high = self.cuts[last] if last < len(self.cuts) else None
+        if self.order is not None and self.order.kind == "truth":
+            return low or 0, high or 2
+        return low, high
+
     def _is_point(self, first: int, last: int) -> bool:
-        if first == 0 or last == len(self.cuts):
+        low, high = self._ends(first, last)
+        if low is None or high is None:
             return False
-        low, high = self.cuts[first - 1], self.cuts[last]
         if isinstance(low, tuple):
             return bool(low == (high[0], 0) and high[1] == 1)
         return bool(high - low == 1)
 
     def _set(self, runs: list[tuple[int, int]]) -> str:
         assert self.order is not None
-        return "{" + ", ".join(_shown(self.order.value(self.cuts[first - 1])) for first, _ in runs) + "}"
+        return "{" + ", ".join(_shown(self.order.value(self._ends(*run)[0])) for run in runs) + "}"
 
     def _interval(self, first: int, last: int) -> str:
         assert self.order is not None
-        low = self.cuts[first - 1] if first else None
-        high = self.cuts[last] if last < len(self.cuts) else None
+        low, high = self._ends(first, last)
         opens = "(" if low is None or low == (_text(low), 1) else "["
         closes = "]" if high is not None and high == (_text(high), 1) else ")"
         left = "-∞" if low is None else _shown(self.order.value(low))

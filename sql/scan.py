@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +28,11 @@ class Measure:
     column: Column
     low: float
     high: float
+
+
+def grid_shape(regions: Sequence[Regions], measures: Sequence[Measure]) -> tuple[int, ...]:
+    """An axis of length one, so that a grid is never empty, then one per column and one per measure."""
+    return (1, *(r.count for r in regions), *(2 for _ in measures))
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Scan:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the grid."""
-        return tuple(r.count for r in self.regions) + (2,) * len(self.measures)
+        return grid_shape(self.regions, self.measures)
 
     @property
     def cells(self) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -10,8 +12,8 @@ from tacit.errors import LimitError, SqlError, UnknownNameError, UnsupportedSqlE
 
 from . import scratch
 from .catalog import Catalog, Column, Table
-from .cells import Row
-from .constants import Constant, Parameters, constant, is_constant
+from .cells import Block
+from .constants import Parameters, constant, is_constant
 from .domains import clamp, groups
 from .names import nearest
 from .parse import Limits, Statement
@@ -45,8 +47,8 @@ class TableBatch:
         self.table = table
         self._attributes: dict[str, Attribute] = {}
         self._measures: dict[str, Measure] = {}
-        self.rows: dict[Row, int] = {}
-        """Each distinct row and its number in the whole batch."""
+        self.blocks: dict[Block, tuple[int, ...]] = {}
+        """Each distinct block and the numbers of its rows in the whole batch."""
 
     @property
     def attributes(self) -> list[Attribute]:
@@ -91,17 +93,18 @@ class BatchReader:
         """What is asked of a table so far."""
         return self._tables.setdefault(table.name, TableBatch(table))
 
-    def row(self, table: TableBatch, row: Row) -> int:
-        """The number of a row of the workload; equal rows are one."""
-        if row not in table.rows:
-            if self.row_count == self.limits.rows:
+    def rows(self, table: TableBatch, block: Block) -> tuple[int, ...]:
+        """The numbers of a block's rows of the workload; equal blocks are one."""
+        if block not in table.blocks:
+            numbers = range(self.row_count, self.row_count + block.size)
+            if numbers.stop > self.limits.rows:
                 raise LimitError(
                     f"the batch asks for more than {self.limits.rows:,} numbers",
                     hint="split it into several batches, or group by fewer values",
                 )
-            table.rows[row] = self.row_count
-            self.row_count += 1
-        return table.rows[row]
+            table.blocks[block] = tuple(numbers)
+            self.row_count = numbers.stop
+        return table.blocks[block]
 
 
 class _SelectReader:
@@ -116,10 +119,13 @@ class _SelectReader:
         where = self._where(select)
         keys = self._group_by(select)
         listed = [self._groups(node, column) for node, column in keys]
-        combinations = list(itertools.product(*listed))
-        columns = tuple(
-            self._column(item, where, [column for _, column in keys], combinations) for item in select.expressions
-        )
+        block = Block(where, tuple(tuple(predicate for _, predicate in groups) for groups in listed))
+        if block.size > self._batch.limits.rows:
+            raise self._error(
+                LimitError, select.args["group"], f"GROUP BY makes {block.size:,} groups, too many for one batch",
+                "group by fewer columns",
+            )  # fmt: skip
+        columns = tuple(self._column(item, block, [column for _, column in keys]) for item in select.expressions)
         if all(isinstance(column.output, Key) for column in columns):
             raise self._error(
                 UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
@@ -128,7 +134,7 @@ class _SelectReader:
             self._statement.sql,
             table.name,
             tuple(KeyColumn(column.name, self._key_type(column)) for _, column in keys),
-            tuple(tuple(value for value, _ in combination) for combination in combinations),
+            tuple(itertools.product(*([value for value, _ in groups] for groups in listed))),
             columns,
         )
 
@@ -245,13 +251,7 @@ class _SelectReader:
 
     # the SELECT list
 
-    def _column(
-        self,
-        item: exp.Expr,
-        where: Predicate,
-        keys: list[Column],
-        combinations: list[tuple[tuple[Any, Predicate], ...]],
-    ) -> OutputColumn:
+    def _column(self, item: exp.Expr, block: Block, keys: list[Column]) -> OutputColumn:
         node = item.this if isinstance(item, exp.Alias) else item
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             column = self._resolve(node)
@@ -267,8 +267,7 @@ class _SelectReader:
                 "write COUNT(*), COUNT(column), SUM(column) or AVG(column)",
             )  # fmt: skip
         argument = self._argument(node)
-        groups = [tuple(predicate for _, predicate in combination) for combination in combinations]
-        output = self._aggregate(node, argument, where, groups)
+        output = self._aggregate(node, argument, block)
         return OutputColumn(self._name(item, argument), output)
 
     def _argument(self, node: exp.Expr) -> Column | None:
@@ -292,35 +291,24 @@ class _SelectReader:
             "an aggregate takes one column of the table", "write SUM(column)",
         )  # fmt: skip
 
-    def _aggregate(
-        self,
-        node: exp.Expr,
-        column: Column | None,
-        where: Predicate,
-        groups: list[tuple[Predicate, ...]],
-    ) -> Output:
+    def _aggregate(self, node: exp.Expr, column: Column | None, block: Block) -> Output:
+        rows = partial(self._batch.rows, self._table)
         if column is None:
             if isinstance(node.this, exp.Expr) and not isinstance(node.this, exp.Star):
-                value: Constant = constant(node.this, self._statement, self._batch.params)
-                where = Fixed(FALSE) if value.kind == "null" else where
-            return Linear(self._rows(where, groups))
+                value = constant(node.this, self._statement, self._batch.params)
+                block = replace(block, where=Fixed(FALSE)) if value.kind == "null" else block
+            return Linear(rows(block))
         attribute = self._table.attribute(column)
         attribute.ask(IS_NULL)
-        present = Asks(column.name, attribute.ask(NOT_NULL))
-        groups = [(*group, present) for group in groups]
+        present = replace(block, present=Asks(column.name, attribute.ask(NOT_NULL)))
         if isinstance(node, exp.Count):
-            return Linear(self._rows(where, groups))
+            return Linear(rows(present))
         start, end = self._statement.span(node)
         measure = clamp(self._table.table, column, self._statement.source, start, end)
-        sums = self._rows(where, groups, self._table.measure(measure))
+        sums = rows(replace(present, measure=self._table.measure(measure)))
         if isinstance(node, exp.Sum):
             return Linear(sums)
-        return Ratio(sums, self._rows(where, groups), measure.low, measure.high)
-
-    def _rows(
-        self, where: Predicate, groups: list[tuple[Predicate, ...]], measure: str | None = None
-    ) -> tuple[int, ...]:
-        return tuple(self._batch.row(self._table, Row(where, group, measure)) for group in groups)
+        return Ratio(sums, rows(present), measure.low, measure.high)
 
     def _name(self, item: exp.Expr, column: Column | None) -> str:
         """The name DuckDB gives the output column."""

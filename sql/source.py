@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .catalog import Bound
@@ -53,6 +54,10 @@ class Source(Protocol):
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
+        ...
+
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
+        """A frame of constants with the dtypes that a result of this source would have."""
         ...
 
     def close(self) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from tacit.errors import OperationalError, PolicyError
 
 from ..checks import check_ranges
 from ..regions import Regions
 from ..scan import UNIT, Measure, Scan
-from ..scratch import SAFE_CONFIG, literal, quote
+from ..scratch import SAFE_CONFIG, frame, literal, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable, describe
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
@@ -169,6 +170,10 @@ class DuckDBSource:
             # DuckDB's own text can quote a cell, so it goes no further than this.
             raise OperationalError("the scan of the table failed; nothing was released") from None
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
+
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
+        """A frame of constants with the dtypes that a result of this source would have."""
+        return frame(names, types, rows)
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
