@@ -1,0 +1,101 @@
+"""What no strategy can beat, and what the best one cannot exceed, as functions of the workload.
+
+All figures are in the unit of ``Strategy.error``: sensitivity²·‖B‖²_F.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from scipy.special import gammaln
+from tacit.engine.strategy import Matrix, Vector
+
+ROUNDING = 1e-12
+"""A bound is lowered by this fraction per unit of √(m·n): singular values carry that much rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """The dual of COA's Program (9) at weights d: W·diag(√d) = P·Σ·Qᵀ."""
+
+    trace: float
+    """tr Σ."""
+    leverage: Vector
+    """(Q·Σ·Qᵀ)_jj / d_j: the squared column norms of ``half``; all equal where d > 0 at the optimum."""
+    half: Matrix
+    """Σ^(-1/2)·Pᵀ·W, which is the strategy √Σ·Qᵀ·diag(1/√d)."""
+    spectrum: Vector
+    vectors: Matrix
+
+
+def dual_point(workload: Matrix, weights: Vector) -> Dual:
+    """Evaluate the dual by one eigen-decomposition of the row side; W must have full row rank.
+
+    The row side is the small one once W is written over a basis of its row space, and no regularisation of
+    WᵀW (COA, Eq. 8) is needed there.
+    """
+    scaled = workload * np.sqrt(weights)
+    squares, P = scipy.linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
+    sigma = np.sqrt(np.maximum(squares, 0.0))
+    keep = sigma > 1e-9 * sigma[-1]
+    half = (P[:, keep] / np.sqrt(sigma[keep])).T @ workload
+    leverage = np.einsum("ij,ij->j", half, half)
+    return Dual(float(sigma.sum()), leverage, half, sigma[keep], P[:, keep])
+
+
+def dual_bound(workload: Matrix, weights: Vector) -> float:
+    """(tr Σ)²/Σd for W·diag(√d) = P·Σ·Qᵀ: a lower bound on the error of every strategy, whatever d ≥ 0 is.
+
+    For L with column norms at most 1, tr Σ = ‖W·D^½‖_* ≤ ‖B‖_F·‖L·D^½‖_F ≤ ‖B‖_F·√Σd. It holds in L2 and so
+    in L1 too, whose unit ball is inside.
+    """
+    total = float(weights.sum())
+    if total <= 0.0 or workload.size == 0:
+        return 0.0
+    sigma = scipy.linalg.svdvals(workload * np.sqrt(weights), check_finite=False)
+    slack = 1.0 - ROUNDING * math.sqrt(workload.size)
+    return float(sigma.sum()) ** 2 / total * slack
+
+
+def svd_bound(workload: Matrix) -> float:
+    """‖W‖_*²/n, the SVD bound of the matrix mechanism (COA, Lemma 4): ``dual_bound`` at equal weights."""
+    return dual_bound(workload, np.ones(workload.shape[1]))
+
+
+def lemma3_bound(workload: Matrix) -> float:
+    """r·Σλ², from above: the best pure strategy is no worse (LRM, Lemma 3: B = √r·U·Σ, L = V/√r).
+
+    The paper states it with the noise's constant left out; so does this.
+    """
+    sigma = _spectrum(workload)
+    return float(len(sigma) * np.sum(sigma**2))
+
+
+def coa_upper_bound(workload: Matrix) -> float:
+    """ρ²·‖W‖²_F, from above, for approximate privacy: L = V has column norms at most ρ (COA, Lemma 4)."""
+    _, sigma, V = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
+    V = V[sigma > 1e-12 * sigma[0]] if sigma[0] > 0 else V[:0]
+    rho = float(np.max(np.einsum("ij,ij->j", V, V), initial=0.0))
+    return rho * float(np.sum(workload**2))
+
+
+def lemma4_figure(workload: Matrix) -> float:
+    """((2^r/r!)·Πλ)^(2/r)·r³, the shape of LRM's Lemma 4: for plots only, never a certificate.
+
+    The lemma is an Ω(·) with an unnamed constant, and its proof takes Vol(V·B₁ⁿ) for Vol(B₁ʳ), which is wrong
+    for n > r: for one row of n ones the figure grows with n while the true error stays 1.
+    """
+    sigma = _spectrum(workload)
+    r = len(sigma)
+    if r == 0:
+        return 0.0
+    log_volume = r * math.log(2.0) - float(gammaln(r + 1)) + float(np.sum(np.log(sigma)))
+    return math.exp(2.0 / r * log_volume) * r**3
+
+
+def _spectrum(workload: Matrix) -> Vector:
+    sigma = scipy.linalg.svdvals(workload, check_finite=False)
+    return np.asarray(sigma[sigma > 1e-12 * sigma[0]] if sigma.size and sigma[0] > 0 else sigma[:0])

@@ -1,0 +1,223 @@
+"""The door of the search: a workload in, the best strategy out, with a certificate."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tacit.engine.bounds import svd_bound
+from tacit.engine.portfolio import search
+from tacit.engine.reduce import Block, Reduction, reduce_workload
+from tacit.engine.strategies.coa import coa
+from tacit.engine.strategies.dual import dual
+from tacit.engine.strategies.identity import identity
+from tacit.engine.strategies.lrm import lrm
+from tacit.engine.strategies.results import results
+from tacit.engine.strategy import Matrix, Privacy, Strategy, best_reconstruction, sensitivity
+from tacit.engine.watch import Offset, Progress, Watch
+from tacit.errors import ProgrammingError
+from threadpoolctl import threadpool_limits
+
+Maker: TypeAlias = Callable[..., Matrix]
+"""What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
+
+_BY_NAME: dict[str, Maker] = {
+    "coa": coa,
+    "dual": dual,
+    "identity": identity,
+    "lrm": lrm,
+    "results": results,
+}
+
+TARGET_GAP = 5e-4
+"""Where the default search stops: 0.05 % above the best bound it has proven."""
+
+
+def strategies() -> tuple[str, ...]:
+    """The names that ``strategy=`` takes.
+
+    >>> "lrm" in strategies() and "coa" in strategies()
+    True
+    """
+    return tuple(_BY_NAME)
+
+
+def optimize(
+    workload: ArrayLike,
+    *,
+    privacy: Privacy = "pure",
+    strategy: str | None = None,
+    deadline: float | None = None,
+    target_gap: float = TARGET_GAP,
+    reduce: bool | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+    **parameters: Any,
+) -> Strategy:
+    """The strategy of least total squared error for a workload W (queries × cells).
+
+    Without ``strategy`` the workload is reduced exactly and a portfolio is searched; with a name from
+    ``strategies()`` that one runs on W as given, as published, unless ``reduce=True``, and further keywords
+    are its own parameters (``gamma=`` and ``rank=`` of lrm, ``theta=`` and ``iterations=`` of coa).
+
+    ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
+    bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
+    counted in iterations, never in seconds, and the same workload gives the same strategy.
+
+    Guarantee: see ``Strategy``. The result is measured on the L and B that are returned, not on what a search
+    said of itself: W = B·L holds to 1e-9 in every row, and ``sensitivity`` is the largest column norm of L.
+
+    >>> s = optimize([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]], privacy="pure")
+    >>> round(s.error, 6), round(s.sensitivity, 6)
+    (4.0, 1.0)
+    """
+    W = _checked(workload)
+    if privacy not in ("pure", "approximate"):
+        raise ProgrammingError(f'privacy is "pure" or "approximate", not {privacy!r}')
+    if strategy is not None and strategy not in _BY_NAME:
+        raise ProgrammingError(f"no strategy is called {strategy!r}; there are {', '.join(strategies())}")
+    if strategy is None and parameters:
+        raise ProgrammingError(f"{', '.join(parameters)}: parameters belong to a strategy; name one")
+    if deadline is not None and not deadline >= 0.0:
+        raise ProgrammingError("deadline is a number of seconds")
+    scale = _scale(W)
+    watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, scale), cancel=cancel)
+    # Small decompositions are far slower on several threads of a busy machine than on one.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _solve(W / scale, scale, privacy, strategy, reduce, parameters, watch)
+
+
+def _solve(
+    W: Matrix,
+    scale: float,
+    privacy: Privacy,
+    strategy: str | None,
+    reduce: bool | None,
+    parameters: dict[str, Any],
+    watch: Watch,
+) -> Strategy:
+    if not W.any():  # nothing to ask: one question that no answer uses keeps L a matrix
+        name, L = strategy or "identity", np.ones((1, W.shape[1]))
+        watch.report(0.0)
+    elif strategy is None:
+        reduction = reduce_workload(W) if reduce is not False else _whole(W)
+        name, L = _by_blocks(reduction, privacy, watch, search)
+    else:
+        make = _named(strategy, parameters)
+        reduction = reduce_workload(W) if reduce else _whole(W)
+        name, L = _by_blocks(reduction, privacy, watch, lambda w, p, t: (strategy, make(w, p, t)))
+    B = best_reconstruction(W, L)
+    delta = sensitivity(L, privacy)
+    error = (delta * float(np.linalg.norm(B))) ** 2
+    seconds = watch.seconds
+    bound = min(watch.lower_bound if strategy is None else _certificate(W), error)
+    trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
+    square = scale * scale
+    return Strategy(
+        name=name,
+        privacy=privacy,
+        L=L,
+        B=B * scale,
+        sensitivity=delta,
+        error=error * square,
+        lower_bound=bound * square,
+        seconds=seconds,
+        trace=tuple((s, e * square, b * square) for s, e, b in trace),
+    )
+
+
+def _by_blocks(
+    reduction: Reduction,
+    privacy: Privacy,
+    watch: Watch,
+    solve: Callable[[Matrix, Privacy, Watch], tuple[str, Matrix]],
+) -> tuple[str, Matrix]:
+    """Solve every distinct block once; the name is that of the block with the largest error.
+
+    The error of the whole is the sum of the blocks' errors, and so is the bound: any strategy of the whole,
+    cut to a block's columns, is a strategy of that block at no larger sensitivity.
+    """
+    keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
+    distinct = dict(zip(keys, reduction.blocks, strict=True))
+    copies = (
+        {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
+    )
+    errors = {key: float(np.sum(block.workload**2)) for key, block in distinct.items()}  # of identity
+    bounds = dict.fromkeys(distinct, 0.0)
+    costs = {key: float(np.prod(block.workload.shape)) for key, block in distinct.items()}
+    names: dict[Any, str] = {}
+    found: dict[Any, Matrix] = {}
+    for key, block in distinct.items():
+        others = [other for other in distinct if other != key]
+        offset = Offset(
+            error=sum(copies[other] * errors[other] for other in others),
+            lower_bound=sum(copies[other] * bounds[other] for other in others),
+            copies=copies[key],
+        )
+        share = costs[key] / sum(costs[other] for other in distinct if other not in names)
+        part = watch.part(share, offset)
+        names[key], found[key] = solve(block.workload, privacy, part)
+        errors[key], bounds[key] = min(errors[key], part.error), part.lower_bound
+    leader = max(distinct, key=lambda key: copies[key] * errors[key])
+    return names[leader], reduction.lift([found[key] for key in keys], privacy)
+
+
+def _certificate(W: Matrix) -> float:
+    """The best proven bound, for a strategy that brings none of its own."""
+    bound = 0.0
+    for block in reduce_workload(W).blocks:
+        watch = Watch()
+        dual(block.workload, "approximate", watch)
+        bound += max(watch.lower_bound, svd_bound(block.workload))
+    return bound
+
+
+def _named(strategy: str, parameters: dict[str, Any]) -> Callable[[Matrix, Privacy, Watch], Matrix]:
+    maker = _BY_NAME[strategy]
+    known = [p.name for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    wrong = [name for name in parameters if name not in known]
+    if wrong:
+        raise ProgrammingError(
+            f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(known) or 'none'}"
+        )
+    return lambda workload, privacy, watch: maker(workload, privacy, watch, **parameters)
+
+
+def _whole(W: Matrix) -> Reduction:
+    columns = np.arange(W.shape[1], dtype=np.intp)
+    return Reduction((Block(W, columns, columns),), W.shape[1])
+
+
+def _checked(workload: ArrayLike) -> Matrix:
+    try:
+        W = np.array(workload, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProgrammingError("a workload is a matrix of numbers, one row per query") from None
+    if W.ndim != 2:
+        raise ProgrammingError(f"a workload has two dimensions (queries, cells), not {W.ndim}")
+    if W.size == 0:
+        raise ProgrammingError(
+            f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}"
+        )
+    if not np.isfinite(W).all():
+        raise ProgrammingError("a workload's entries are finite numbers")
+    return W
+
+
+def _scale(W: Matrix) -> float:
+    """A power of two that brings extreme workloads to where squares neither overflow nor vanish; else 1."""
+    largest = float(np.abs(W).max())
+    if largest == 0.0 or 2.0**-30 < largest < 2.0**30:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(largest)[1])
+
+
+def _scaled(progress: Callable[[Progress], None] | None, scale: float) -> Callable[[Progress], None] | None:
+    if progress is None or scale == 1.0:
+        return progress
+    square = scale * scale
+    return lambda p: progress(Progress(p.seconds, p.error * square, p.lower_bound * square))

@@ -1,0 +1,123 @@
+"""Exact reductions: a smaller workload with the same strategies at the same errors, and the way back.
+
+* Columns that are equal, or all zero, need one question (or none) between them: no query tells them apart.
+* Rows that are proportional are one query at the weight of all: only WᵀW enters the error.
+* Rows and columns that fall apart into independent blocks are so many separate problems; their strategies are
+  asked side by side at the price of one, because a unit is in one column and so in one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from tacit.engine.strategy import Matrix, Privacy, sensitivity
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One independent part of a workload, without duplicates."""
+
+    workload: Matrix
+    original: NDArray[np.intp]
+    """The original columns that are in this block."""
+    position: NDArray[np.intp]
+    """For each of them, its column in ``workload``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A workload as independent blocks; ``lift`` leads back."""
+
+    blocks: tuple[Block, ...]
+    columns: int
+
+    def lift(self, strategies: Sequence[Matrix], privacy: Privacy) -> Matrix:
+        """The blocks' strategies, each brought to sensitivity 1, as one strategy of the original columns.
+
+        Guarantee: an original column is a column of at most one block's strategy, so the largest column norm
+        of the whole is the largest of the blocks', which is 1 up to rounding; the caller measures it again.
+        """
+        whole = np.zeros((sum(strategy.shape[0] for strategy in strategies), self.columns))
+        row = 0
+        for block, strategy in zip(self.blocks, strategies, strict=True):
+            scaled = strategy / sensitivity(strategy, privacy)
+            whole[row : row + len(scaled), block.original] = scaled[:, block.position]
+            row += len(scaled)
+        return whole
+
+
+def reduce_workload(workload: Matrix) -> Reduction:
+    """Drop zero rows and columns, merge equal columns and proportional rows, split into blocks."""
+    inside = np.flatnonzero(np.any(workload != 0.0, axis=0)).astype(np.intp)
+    W, of_inside = merge_columns(workload[:, inside])
+    W = merge_rows(W)
+    members = _grouped(of_inside, W.shape[1])
+    blocks = []
+    for rows, columns in _components(W):
+        original = [members[column] for column in columns]
+        position = np.repeat(np.arange(columns.size, dtype=np.intp), [part.size for part in original])
+        part = np.ascontiguousarray(W[np.ix_(rows, columns)])
+        blocks.append(Block(part, inside[np.concatenate(original)], position))
+    return Reduction(tuple(blocks), workload.shape[1])
+
+
+def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+    """The distinct columns in the order of their first appearance, and where each column went."""
+    keys = np.ascontiguousarray(workload.T) + 0.0  # −0.0 + 0.0 is 0.0: equal columns have equal bytes
+    return _distinct(workload, keys)
+
+
+def merge_rows(workload: Matrix) -> Matrix:
+    """Proportional rows as one row with the same WᵀW; zero rows dropped; at most as many rows as columns."""
+    W = workload[np.any(workload != 0.0, axis=1)]
+    if W.shape[0] == 0:
+        return W
+    lead = W[np.arange(W.shape[0]), np.argmax(W != 0.0, axis=1)]
+    keys = W / lead[:, None] + 0.0
+    distinct, group = _distinct(keys.T, keys)
+    weight = np.sqrt(np.bincount(group, weights=lead**2))
+    first = np.full(distinct.shape[1], -1, dtype=np.intp)
+    for row in range(W.shape[0] - 1, -1, -1):
+        first[group[row]] = row
+    alone = np.bincount(group) == 1
+    merged = np.where(alone[:, None], W[first], distinct.T * weight[:, None])
+    return np.ascontiguousarray(merged)
+
+
+def compress_rows(workload: Matrix) -> Matrix:
+    """R with RᵀR = WᵀW and no more rows than columns."""
+    m, n = workload.shape
+    if m <= n:
+        return workload
+    return np.ascontiguousarray(scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n])
+
+
+def _distinct(workload: Matrix, keys: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+    seen: dict[bytes, int] = {}
+    where = np.array([seen.setdefault(key.tobytes(), len(seen)) for key in keys], dtype=np.intp)
+    first = np.unique(where, return_index=True)[1]
+    return np.ascontiguousarray(workload[:, first]), where
+
+
+def _components(W: Matrix) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and columns of every connected part of the bipartite graph that W's non-zero entries draw."""
+    m, n = W.shape
+    if m == 0 or n == 0:
+        return []
+    rows, columns = np.nonzero(W)
+    graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, columns + m)), shape=(m + n, m + n))
+    count, label = connected_components(graph, directed=False)
+    return list(zip(_grouped(label[:m], count), _grouped(label[m:], count), strict=True))
+
+
+def _grouped(label: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
+    """For every label its members, in order."""
+    order = np.argsort(label, kind="stable").astype(np.intp)
+    ends = np.cumsum(np.bincount(label, minlength=count))
+    return np.split(order, ends[:-1])

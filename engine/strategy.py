@@ -1,0 +1,124 @@
+"""What the search for a strategy gives back: a factorisation W = B·L and what it costs.
+
+The mechanism asks L·x with noise and answers B·(L·x + noise). Everything here is a function of the workload
+alone; no data is ever seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from tacit.errors import InternalError
+
+Matrix: TypeAlias = NDArray[np.float64]
+Vector: TypeAlias = NDArray[np.float64]
+Privacy: TypeAlias = Literal["pure", "approximate"]
+TracePoint: TypeAlias = tuple[float, float, float]
+
+RESIDUAL = 1e-9
+"""Largest accepted ‖(W − B·L)ᵢ‖ / ‖Wᵢ‖ of any row: beyond it the answers would be biased visibly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """A factorisation W = B·L with its cost and its certificate.
+
+    Guarantee: ``sensitivity`` is the largest column norm of ``L`` (L1 when ``privacy`` is pure, L2 when
+    approximate). Neighbours differ by one unit in one cell, so L·x moves by at most ``sensitivity`` in that
+    norm, and Laplace noise of scale sensitivity/ε (LRM, Eq. 6) or Gaussian noise of σ(ε, δ)·sensitivity (COA,
+    Eq. 2) on L·x is private; B is applied afterwards and costs nothing. ``error`` is sensitivity²·‖B‖²_F
+    (LRM, Lemma 1; COA, Eq. 3), the total squared error but for the noise's own constant. No factorisation of
+    this kind has an error below ``lower_bound``.
+    """
+
+    name: str
+    privacy: Privacy
+    L: Matrix
+    B: Matrix
+    sensitivity: float
+    error: float
+    lower_bound: float
+    seconds: float
+    trace: tuple[TracePoint, ...]
+
+    @property
+    def gap(self) -> float:
+        """How far above the lower bound the error is, as a fraction: 0.001 is 0.1 %."""
+        return self.error / self.lower_bound - 1.0 if self.lower_bound > 0 else 0.0
+
+    def __repr__(self) -> str:
+        (m, n), r = (self.B.shape[0], self.L.shape[1]), self.L.shape[0]
+        return (
+            f"Strategy({self.name}, {self.privacy}: {m}×{n} through {r} questions, "
+            f"error {self.error:.6g}, lower bound {self.lower_bound:.6g})"
+        )
+
+
+def column_norms(strategy: Matrix, privacy: Privacy) -> Vector:
+    """The norm of every column: L1 for pure, L2 for approximate."""
+    if privacy == "pure":
+        return np.asarray(np.abs(strategy).sum(axis=0), dtype=np.float64)
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)), dtype=np.float64)
+
+
+def sensitivity(strategy: Matrix, privacy: Privacy) -> float:
+    """The largest column norm of L.
+
+    Guarantee: for neighbours that differ by one unit in one cell, ‖L·x − L·x′‖ is at most this, in L1 (pure)
+    or L2 (approximate): the difference is one column of L (LRM, Section 3; COA, Section 2). The figure is a
+    float for comparing strategies; what calibrates noise is recomputed in exact integers on the rounded L.
+    """
+    norms = column_norms(strategy, privacy)
+    return float(norms.max()) if norms.size else 0.0
+
+
+def best_reconstruction(workload: Matrix, strategy: Matrix) -> Matrix:
+    """B = W·L⁺, the B of least norm (so of least error) with W = B·L; it makes the answers consistent.
+
+    Raises InternalError when W is not in the row space of L.
+    """
+    W, L = workload, strategy
+    if W.shape[0] == 0 or L.shape[0] == 0:
+        return np.zeros((W.shape[0], L.shape[0]))
+    B = _by_qr(W, L)
+    if B is None or _residual(W, B, L) > RESIDUAL / 10:
+        inverse = scipy.linalg.pinv(L, rtol=max(L.shape) * 1e-15)
+        B = W @ inverse
+        B = B + (W - B @ L) @ inverse  # one step of refinement: the pseudo-inverse loses digits of a stiff L
+    if _residual(W, B, L) > RESIDUAL:
+        raise InternalError("the strategy does not span the workload")
+    return B
+
+
+def spans(workload: Matrix, strategy: Matrix) -> bool:
+    """Whether every query of the workload can be rebuilt from the strategy's answers."""
+    try:
+        best_reconstruction(workload, strategy)
+    except InternalError:
+        return False
+    return True
+
+
+def _by_qr(W: Matrix, L: Matrix) -> Matrix | None:
+    """W·L⁺ for an L of full row or column rank; None when L is close to losing it."""
+    wide = L.shape[0] < L.shape[1]
+    Q, R = scipy.linalg.qr(L.T if wide else L, mode="economic", check_finite=False)
+    pivots = np.abs(np.diag(R))
+    if pivots.min() <= 1e-10 * pivots.max():
+        return None
+    if wide:  # L = Rᵀ·Qᵀ
+        half = scipy.linalg.solve_triangular(R, (W @ Q).T, check_finite=False)
+        return np.asarray(half.T)
+    half = scipy.linalg.solve_triangular(R, W.T, trans="T", check_finite=False)
+    return np.asarray(half.T @ Q.T)
+
+
+def _residual(W: Matrix, B: Matrix, L: Matrix) -> float:
+    rows = np.sqrt(np.einsum("ij,ij->i", W, W))
+    missing = W - B @ L
+    off = np.sqrt(np.einsum("ij,ij->i", missing, missing))
+    return float(np.max(off[rows > 0] / rows[rows > 0], initial=0.0))
