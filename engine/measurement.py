@@ -1,4 +1,5 @@
-"""What leaves the secret behind: noisy integers, the lattice strategy they answer, and the noise that was added.
+"""What leaves the secret behind: noisy integers, the lattice strategy they answer, and the noise that was
+added.
 
 A measurement holds nothing private. It is what the ledger stores, so it is written exactly and read back with
 suspicion: a damaged one is refused, and nothing in it is ever executed.
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-
 from tacit.errors import LedgerError
 
 from .noise import Kind, variance

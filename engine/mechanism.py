@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tacit.errors import InternalError, ProgrammingError
 
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
-from .lattice import Privacy, exact_answers, round_strategy
+from .lattice import exact_answers, round_strategy
 from .measurement import Measurement
 from .noise import add_gaussian, add_laplace
 from .optimize import optimize
 from .plan import Block, JointPlan, Part, Strategy, Vector
+from .strategy import Privacy
 
 
 def plan_release(
@@ -31,8 +31,8 @@ def plan_release(
 ) -> JointPlan:
     """The best joint plan of one kind.
 
-    What is minimised is the sum of squared errors after dividing each row by its largest absolute entry, times the
-    row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry.
+    What is minimised is the sum of squared errors after dividing each row by its largest absolute entry,
+    times the row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry.
     """
     count = _row_count(blocks, rows)
     scales = [_row_scales(block, _checked_weights(weights, count)) for block in blocks]
@@ -52,9 +52,7 @@ def assemble(
     rows: int,
 ) -> JointPlan:
     """Round every block's strategy to its lattice and share the budget among the blocks."""
-    shares = _shares(
-        [b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy
-    )
+    shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
     parts = tuple(
         Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
         for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
@@ -71,7 +69,8 @@ def choose_plan(
     strategy: str | None = None,
     rows: int | None = None,
 ) -> JointPlan:
-    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
+    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are
+    priced."""
     amount = to_amount(epsilon, delta)
     pure = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
     if amount.delta == 0:
@@ -91,7 +90,8 @@ def choose_plan_for_error(
     rows: int | None = None,
     target: Sequence[int] | None = None,
 ) -> tuple[JointPlan, Decimal]:
-    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
+    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that
+    ε."""
     plan = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
     epsilon = plan.epsilon_for(error, confidence, 0, target)
     if to_delta(delta) == 0:
@@ -101,16 +101,15 @@ def choose_plan_for_error(
     return (gaussian, other) if other < epsilon else (plan, epsilon)
 
 
-def measure(
-    plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0
-) -> tuple[Measurement, ...]:
+def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
     """Answer the plan's questions with noise: the only place where the secret meets the noise.
 
     Guarantee. ``xs`` are exact integer counts. Everything else (lattices, grids, scales) is computed from the
-    plan and (ε, δ) before a count is looked at. ``exact_answers`` is integer arithmetic with the sensitivity that
-    ``calibrate`` was given, ``noise`` adds exact discrete noise to integers, and what is returned is the noisy
-    integers and data-free facts. The whole tuple together is (ε, δ)-differentially private for one privacy unit
-    added or removed, by ``JointPlan.calibrate``; anything computed from it is post-processing.
+    plan and (ε, δ) before a count is looked at. ``exact_answers`` is integer arithmetic with the
+    sensitivity that ``calibrate`` was given, ``noise`` adds exact discrete noise to integers, and what is
+    returned is the noisy integers and data-free facts. The whole tuple together is (ε, δ)-differentially
+    private for one privacy unit added or removed, by ``JointPlan.calibrate``; anything computed from it is
+    post-processing.
     """
     noises = plan.calibrate(epsilon, delta)
     if len(xs) != len(plan.parts):
@@ -121,9 +120,7 @@ def measure(
         counts = integer_vector(x, lattice.L_int.shape[1])
         exact = exact_answers(lattice, counts, noise.grid)
         if noise.kind == "laplace":
-            noisy = add_laplace(
-                exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon
-            )
+            noisy = add_laplace(exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon)
         else:
             noisy = add_gaussian(exact, noise.scale)
         results.append(
@@ -133,7 +130,8 @@ def measure(
 
 
 def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
-    """The shares that attain ``plan.joint_error``: proportional to the cube (square) root, as exact fractions summing to 1."""
+    """The shares that attain ``plan.joint_error``: proportional to the cube (square) root, as exact
+    fractions summing to 1."""
     if not errors:
         return []
     power = 3 if privacy == "pure" else 2
@@ -154,9 +152,12 @@ def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
         return np.ones(rows)
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (rows,) or not np.isfinite(checked).all() or not (checked > 0).all():
-        raise ProgrammingError(f"weights must be {rows} positive finite numbers, one for each row of the batch")
+        raise ProgrammingError(
+            f"weights must be {rows} positive finite numbers, one for each row of the batch"
+        )
     return checked
 
 
 def _row_scales(block: Block, weights: Vector) -> Vector:
-    return np.sqrt(weights[block.rows]) / np.abs(block.matrix).max(axis=1)
+    scales: Vector = np.sqrt(weights[block.rows]) / np.abs(block.matrix).max(axis=1)
+    return scales

@@ -14,14 +14,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tacit.errors import InternalError, PrivacyParameterError
 
 from .amounts import Amount, to_amount, to_confidence, to_error
 from .calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from .intervals import half_widths
-from .lattice import Grid, Lattice, Privacy, released_grid
+from .lattice import Grid, Lattice, released_grid
 from .noise import Kind, variance
+from .strategy import Privacy
 
 Vector = NDArray[np.float64]
 
@@ -132,7 +132,9 @@ class JointPlan:
     @cached_property
     def lower_bound(self) -> float:
         """No plan of this kind with these cells has a smaller ``error``."""
-        return joint_error([p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy)
+        return joint_error(
+            [p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy
+        )
 
     def cost(self, epsilon: Any, delta: Any = 0) -> Amount:
         """What must be charged for a release at (ε, δ): Laplace noise does not use δ."""
@@ -160,7 +162,8 @@ class JointPlan:
     def epsilon_for(
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal:
-        """The smallest ε at which every half-width (of ``rows``) is at most ``error``, rounded up to 3 digits."""
+        """The smallest ε at which every half-width (of ``rows``) is at most ``error``, rounded up to 3
+        digits."""
         wanted = to_error(error)
         unit = self._unit_widths(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
@@ -171,14 +174,16 @@ class JointPlan:
 
         low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
         if not enough(math.exp(high)):
-            raise PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}")
+            raise PrivacyParameterError(
+                f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}"
+            )
         while high - low > 1e-5:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
         epsilon = _SHORT.create_decimal(Decimal(math.exp(low)))
         while not enough(epsilon):
             epsilon = _SHORT.add(epsilon, Decimal((0, (1,), epsilon.adjusted() - 2)))
-        return epsilon.normalize()
+        return Decimal(f"{epsilon.normalize():f}")
 
     def calibrate(self, epsilon: Any, delta: Any = 0) -> tuple[Calibrated, ...]:
         """The noise of every part at (ε, δ).
@@ -186,9 +191,9 @@ class JointPlan:
         Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
         part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_grid``).
         Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
-        composition; LRM §2.1, Eq. 1). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each divided by its
-        σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of sensitivity 1 and σ₁
-        (COA §2, with the calibration of ``calibrate.gaussian_multiplier``).
+        composition; LRM §2.1, Eq. 1). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
+        divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
+        sensitivity 1 and σ₁ (COA §2, with the calibration of ``calibrate.gaussian_multiplier``).
         """
         amount = self._asked(epsilon, delta)
         if not self.parts:
@@ -272,7 +277,8 @@ def _step(part: Part, grid: Grid) -> int:
 
 
 def joint_error(errors: Sequence[float], privacy: Privacy) -> float:
-    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to one."""
+    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to
+    one."""
     power = 3 if privacy == "pure" else 2
     return float(sum(e ** (1 / power) for e in errors) ** power)
 
