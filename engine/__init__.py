@@ -5,6 +5,7 @@ from tacit.engine.baselines import baselines
 from tacit.engine.calibrate import total_error
 from tacit.engine.inference import Estimate, covered, estimate, estimate_batch
 from tacit.engine.intervals import RatioAnswer, half_widths, ratio
+from tacit.engine.ledger import Charge, Ledger, Request, StoredRelease, verify
 from tacit.engine.measurement import Measurement, pack, unpack
 from tacit.engine.mechanism import choose_plan, choose_plan_for_error, measure, plan_release
 from tacit.engine.optimize import optimize, strategies
@@ -15,11 +16,15 @@ from tacit.engine.strategy import Privacy, Strategy
 __all__ = [
     "Amount",
     "Block",
+    "Charge",
     "Estimate",
     "JointPlan",
+    "Ledger",
     "Measurement",
     "Privacy",
     "RatioAnswer",
+    "Request",
+    "StoredRelease",
     "Strategy",
     "baselines",
     "block_of",
@@ -42,4 +47,5 @@ __all__ = [
     "to_error",
     "total_error",
     "unpack",
+    "verify",
 ]
