@@ -304,6 +304,8 @@ class Ledger:
         with self._file.transaction(write=write) as connection:
             self._recognise(connection)
             yield connection
+            last = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
+        self._seen = last  # only once it is on disk
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         """The file must still be the ledger that was opened, and must still hold what was seen in it."""
@@ -311,7 +313,6 @@ class Ledger:
         kept = connection.execute("SELECT digest FROM entries WHERE id = ?", (number,)).fetchone()
         if kept != (digest,) or read_meta(connection, self.path).identity != self._identity:
             raise LedgerError(f"the ledger {self.path} was replaced by another or older one while in use")
-        self._seen = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
 
 
 def verify(path: str | PathLike[str]) -> int:
