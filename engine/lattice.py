@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -21,8 +20,7 @@ from tacit.errors import InternalError
 
 from .exact import Integers, coarsen, isqrt_up, largest_column_norm, product
 from .leastsquares import rebuild, residual
-
-Privacy = Literal["pure", "approximate"]
+from .strategy import Privacy
 
 BITS = 28
 """The released lattice is 2⁻²⁸ of the sensitivity: far finer than any noise, and 2³⁴ rows still fit int64."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine.lattice import Privacy
 from tacit.engine.leastsquares import rebuild
+from tacit.engine.strategy import Privacy
 
 Matrix = NDArray[np.float64]
 

@@ -1,0 +1,163 @@
+"""A batch over one or several private tables as one joint release: find the plan, then measure by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.errors import InternalError, ProgrammingError
+
+from .amounts import to_amount, to_delta
+from .exact import Integers, integer_vector
+from .lattice import exact_answers, round_strategy
+from .measurement import Measurement
+from .noise import add_gaussian, add_laplace
+from .optimize import optimize
+from .plan import Block, JointPlan, Part, Strategy, Vector
+from .strategy import Privacy
+
+
+def plan_release(
+    blocks: Sequence[Block],
+    *,
+    privacy: Privacy,
+    weights: NDArray[np.float64] | None = None,
+    strategy: str | None = None,
+    rows: int | None = None,
+) -> JointPlan:
+    """The best joint plan of one kind.
+
+    What is minimised is the sum of squared errors after dividing each row by its largest absolute entry,
+    times the row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry.
+    """
+    count = _row_count(blocks, rows)
+    scales = [_row_scales(block, _checked_weights(weights, count)) for block in blocks]
+    found = [
+        optimize(block.matrix * scale[:, None], privacy=privacy, strategy=strategy)
+        for block, scale in zip(blocks, scales, strict=True)
+    ]
+    return assemble(blocks, found, scales, privacy=privacy, rows=count)
+
+
+def assemble(
+    blocks: Sequence[Block],
+    strategies: Sequence[Strategy],
+    scales: Sequence[Vector],
+    *,
+    privacy: Privacy,
+    rows: int,
+) -> JointPlan:
+    """Round every block's strategy to its lattice and share the budget among the blocks."""
+    shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
+    parts = tuple(
+        Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
+        for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
+    )
+    return JointPlan(privacy, parts, rows)
+
+
+def choose_plan(
+    blocks: Sequence[Block],
+    epsilon: Any,
+    delta: Any = 0,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    strategy: str | None = None,
+    rows: int | None = None,
+) -> JointPlan:
+    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are
+    priced."""
+    amount = to_amount(epsilon, delta)
+    pure = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
+    if amount.delta == 0:
+        return pure
+    gaussian = plan_release(blocks, privacy="approximate", weights=weights, strategy=strategy, rows=rows)
+    return gaussian if gaussian.total_error(*amount) < pure.total_error(*amount) else pure
+
+
+def choose_plan_for_error(
+    blocks: Sequence[Block],
+    error: Any,
+    confidence: float = 0.95,
+    delta: Any = 0,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    strategy: str | None = None,
+    rows: int | None = None,
+    target: Sequence[int] | None = None,
+) -> tuple[JointPlan, Decimal]:
+    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that
+    ε."""
+    plan = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
+    epsilon = plan.epsilon_for(error, confidence, 0, target)
+    if to_delta(delta) == 0:
+        return plan, epsilon
+    gaussian = plan_release(blocks, privacy="approximate", weights=weights, strategy=strategy, rows=rows)
+    other = gaussian.epsilon_for(error, confidence, delta, target)
+    return (gaussian, other) if other < epsilon else (plan, epsilon)
+
+
+def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
+    """Answer the plan's questions with noise: the only place where the secret meets the noise.
+
+    Guarantee. ``xs`` are exact integer counts. Everything else (lattices, grids, scales) is computed from the
+    plan and (ε, δ) before a count is looked at. ``exact_answers`` is integer arithmetic with the
+    sensitivity that ``calibrate`` was given, ``noise`` adds exact discrete noise to integers, and what is
+    returned is the noisy integers and data-free facts. The whole tuple together is (ε, δ)-differentially
+    private for one privacy unit added or removed, by ``JointPlan.calibrate``; anything computed from it is
+    post-processing.
+    """
+    noises = plan.calibrate(epsilon, delta)
+    if len(xs) != len(plan.parts):
+        raise InternalError("one vector of counts is needed for each block")
+    results = []
+    for part, noise, x in zip(plan.parts, noises, xs, strict=True):
+        lattice = part.lattice
+        counts = integer_vector(x, lattice.L_int.shape[1])
+        exact = exact_answers(lattice, counts, noise.grid)
+        if noise.kind == "laplace":
+            noisy = add_laplace(exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon)
+        else:
+            noisy = add_gaussian(exact, noise.scale)
+        results.append(
+            Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale)
+        )
+    return tuple(results)
+
+
+def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
+    """The shares that attain ``plan.joint_error``: proportional to the cube (square) root, as exact
+    fractions summing to 1."""
+    if not errors:
+        return []
+    power = 3 if privacy == "pure" else 2
+    roots = [e ** (1 / power) for e in errors]
+    parts = [max(1, round(2**30 * root / sum(roots))) for root in roots]
+    return [Fraction(p, sum(parts)) for p in parts]
+
+
+def _row_count(blocks: Sequence[Block], rows: int | None) -> int:
+    needed = max((int(block.rows.max(initial=-1)) + 1 for block in blocks), default=0)
+    if rows is not None and rows < needed:
+        raise InternalError("a block names a row that the batch does not have")
+    return needed if rows is None else rows
+
+
+def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
+    if weights is None:
+        return np.ones(rows)
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (rows,) or not np.isfinite(checked).all() or not (checked > 0).all():
+        raise ProgrammingError(
+            f"weights must be {rows} positive finite numbers, one for each row of the batch"
+        )
+    return checked
+
+
+def _row_scales(block: Block, weights: Vector) -> Vector:
+    scales: Vector = np.sqrt(weights[block.rows]) / np.abs(block.matrix).max(axis=1)
+    return scales

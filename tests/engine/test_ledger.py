@@ -1,0 +1,234 @@
+"""The ledger: exact sums, caps, releases that are read again, refusals that write nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacit.engine.amounts import Amount
+from tacit.engine.ledger import Ledger, Request, verify
+from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
+
+
+def amount(epsilon: str, delta: str = "0") -> Amount:
+    return Amount(Decimal(epsilon), Decimal(delta))
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "x.ledger" if request.param == "file" else None, 1, 1e-6)
+
+
+def test_charges_add_up_exactly_to_the_cap(ledger: Ledger) -> None:
+    for i in range(10):
+        ledger.charge(Request(f"f{i}", 0.1, 1e-7))
+    assert ledger.spent() == ledger.cap == amount("1", "0.000001")
+    assert ledger.left() == amount("0")
+    with pytest.raises(BudgetError):
+        ledger.charge(Request("more", Decimal("1e-300")))
+
+
+def test_a_refusal_says_what_was_asked_and_left_and_writes_nothing(ledger: Ledger) -> None:
+    ledger.charge(Request("a", 0.75))
+    before = ledger.entries()
+    with pytest.raises(BudgetError, match=r"epsilon 0\.5.*0\.25 left.*0\.25 is missing") as caught:
+        ledger.charge(Request("b", 0.5))
+    assert caught.value.asked == amount("0.5")
+    assert caught.value.left == amount("0.25", "0.000001")
+    with pytest.raises(BudgetError, match=r"delta"):
+        ledger.charge(Request("b", 0.1, 2e-6))
+    assert ledger.entries() == before
+
+
+@pytest.mark.parametrize("epsilon", [float("nan"), 0, -1, float("inf"), "0.1", None, True])
+def test_what_is_no_amount_is_refused_before_anything_is_written(ledger: Ledger, epsilon: Any) -> None:
+    with pytest.raises(PrivacyParameterError):
+        ledger.charge(Request("a", epsilon))
+    assert ledger.spent() == amount("0")
+
+
+def test_an_unreleased_charge_is_handed_back(ledger: Ledger) -> None:
+    first = ledger.charge(Request("a", 0.5, 1e-7))
+    again = ledger.charge(Request("a", 0.5, 1e-7))
+    smaller = ledger.charge(Request("a", 0.25))
+    assert first.cost == amount("0.5", "1e-7")
+    assert again.id == smaller.id == first.id
+    assert again.cost == smaller.cost == amount("0")
+    assert ledger.spent().epsilon == Decimal("0.5")
+    other_analyst = ledger.charge(Request("a", 0.1, analyst="ana"))
+    other_batch = ledger.charge(Request("b", 0.1))
+    assert len({first.id, other_analyst.id, other_batch.id}) == 3
+
+
+def test_an_unreleased_charge_covers_no_more_than_it_paid(ledger: Ledger) -> None:
+    first = ledger.charge(Request("a", 0.25))
+    assert ledger.charge(Request("a", 0.5)).id != first.id
+    assert ledger.charge(Request("a", 0.1, 1e-9)).id != first.id
+    assert ledger.spent() == amount("0.85", "1e-9")
+
+
+def test_a_released_charge_is_not_handed_back(ledger: Ledger) -> None:
+    first = ledger.charge(Request("a", 0.25))
+    ledger.store(first.id, b"z")
+    second = ledger.charge(Request("a", 0.25))
+    assert second.id != first.id
+    assert second.cost.epsilon == Decimal("0.25")
+
+
+def test_the_first_release_wins(ledger: Ledger) -> None:
+    charge = ledger.charge(Request("a", 0.25, mechanism='{"k":1}'))
+    assert ledger.releases("a") == ()
+    assert ledger.store(charge.id, b"first") == b"first"
+    assert ledger.store(charge.id, b"second") == b"first"
+    (stored,) = ledger.releases("a")
+    assert (stored.charge_id, stored.payload, stored.mechanism) == (charge.id, b"first", '{"k":1}')
+    assert (stored.epsilon, stored.delta, stored.analyst) == (Decimal("0.25"), 0, None)
+    assert "first" not in repr(stored)
+
+
+def test_a_race_to_store_has_one_winner(ledger: Ledger) -> None:
+    charge = ledger.charge(Request("a", 0.25))
+    barrier = threading.Barrier(8)
+    seen: list[bytes] = []
+
+    def run(i: int) -> None:
+        barrier.wait()
+        seen.append(ledger.store(charge.id, f"draw {i}".encode()))
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(seen) == 8 and len(set(seen)) == 1
+
+
+def test_a_release_needs_a_charge(ledger: Ledger) -> None:
+    for number in (1, 99):  # entry 1 is the cap
+        with pytest.raises(InternalError):
+            ledger.store(number, b"x")
+
+
+def test_releases_come_oldest_first(ledger: Ledger) -> None:
+    for i in range(3):
+        ledger.store(ledger.charge(Request("a", 0.1)).id, str(i).encode())
+    assert [r.payload for r in ledger.releases("a")] == [b"0", b"1", b"2"]
+
+
+def test_an_analyst_is_bound_by_both_caps(ledger: Ledger) -> None:
+    own = amount("0.5", "1e-6")
+    ledger.charge(Request("a", 0.4, analyst="ana", analyst_cap=own))
+    with pytest.raises(BudgetError, match="'ana'") as caught:
+        ledger.charge(Request("b", 0.2, analyst="ana", analyst_cap=own))
+    assert caught.value.left.epsilon == Decimal("0.1")
+    ledger.charge(Request("b", 0.5, analyst="ben"))
+    with pytest.raises(BudgetError, match="the budget has") as caught:
+        ledger.charge(Request("c", 0.2, analyst="cem", analyst_cap=own))
+    assert ledger.left("ana", own).epsilon == Decimal("0.1")
+    assert ledger.left("cem", own).epsilon == Decimal("0.1")
+    assert ledger.spent("ana").epsilon == Decimal("0.4")
+    assert ledger.analysts() == ("ana", "ben")
+
+
+def test_a_smaller_cap_of_the_connection_binds(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError):
+        ledger.charge(Request("a", 0.4, cap=amount("0.3")))
+    assert ledger.left(cap=amount("0.3")).epsilon == Decimal("0.3")
+    with pytest.raises(BudgetError):
+        ledger.charge(Request("a", 1.5, cap=amount("30")))
+
+
+def test_reading_counts_once_against_the_readers_cap(ledger: Ledger) -> None:
+    charge = ledger.charge(Request("a", 0.4, analyst="ana"))
+    ledger.store(charge.id, b"x")
+    assert ledger.admit_read(charge.id, "ana", amount("0.1")) == amount("0")
+    assert ledger.admit_read(charge.id, None) == amount("0")
+    assert ledger.admit_read([charge.id, charge.id], "ben", amount("0.5")) == amount("0.4")
+    assert ledger.admit_read(charge.id, "ben", amount("0.5")) == amount("0")
+    assert ledger.spent("ben") == amount("0.4")
+    assert ledger.spent() == amount("0.4"), "the whole budget is not touched"
+    with pytest.raises(BudgetError, match="'cem'"):
+        ledger.admit_read(charge.id, "cem", amount("0.3"))
+    with pytest.raises(BudgetError):
+        ledger.charge(Request("b", 0.2, analyst="ben", analyst_cap=amount("0.5")))
+    with pytest.raises(InternalError):
+        ledger.admit_read(77, "ben", amount("0.5"))
+
+
+def test_the_cap_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    first = Ledger.open_or_create(path, 1, 1e-9)
+    first.charge(Request("a", 0.5))
+    second = Ledger.open_or_create(path, 100)
+    assert second.cap == amount("1", "1e-9")
+    assert second.salt == first.salt and len(first.salt) == 32
+    assert second.spent() == amount("0.5")
+    assert second.rule == "sum"
+    assert Ledger.create(tmp_path / "y.ledger", 1).salt != first.salt
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.ledger", "y.ledger"], (
+        "no drafts, no log files left"
+    )
+
+
+def test_create_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    Ledger.create(path, 1).charge(Request("a", 1))
+    with pytest.raises(LedgerError, match="already"):
+        Ledger.create(path, 1)
+    assert Ledger.open(path).left() == amount("0")
+
+
+@pytest.mark.parametrize("cap", [0, -1, float("nan"), "1"])
+def test_a_cap_is_an_amount(cap: Any, tmp_path: Path) -> None:
+    with pytest.raises(PrivacyParameterError):
+        Ledger.create(tmp_path / "x.ledger", cap)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_rule(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="rule"):
+        Ledger.create(tmp_path / "x.ledger", 1, rule="hope")
+
+
+def test_verify_counts_entries(tmp_path: Path) -> None:
+    path = tmp_path / "sub dir & ?#%.ledger"
+    ledger = Ledger.create(path, 1)
+    ledger.store(ledger.charge(Request("a", 0.1)).id, b"x")
+    assert verify(path) == 3
+
+
+def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    ledger = Ledger.create(path, 10)
+    from tacit.engine.ledger_file import append
+
+    with ledger._file.transaction(write=True) as connection:
+        for i in range(1000):
+            entry = append(
+                connection, path, "charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200
+            )
+            connection.execute("INSERT INTO releases VALUES (?, ?)", (entry.id, b"x" * 2000))
+            append(
+                connection,
+                path,
+                "release",
+                amount("0"),
+                fingerprint=f"f{i}",
+                refers=entry.id,
+                detail="5a1f05a4a1ca25a19f9f1ba4f0b0b5b3",
+            )
+    best = min(_seconds(ledger, i) for i in range(5))
+    assert best < 0.1
+
+
+def _seconds(ledger: Ledger, i: int) -> float:
+    start = time.perf_counter()
+    ledger.charge(Request(f"new {i}", 0.1))
+    return time.perf_counter() - start

@@ -1,0 +1,331 @@
+"""The ledger under faults: many processes, kill -9, damaged, foreign, full and read-only files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacit.engine import ledger_file
+from tacit.engine.ledger import Ledger, Request, verify
+from tacit.errors import BudgetError, LedgerError
+
+FORK = multiprocessing.get_context("fork")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+def spend(path: str, barrier: Barrier, results: Any, number: int) -> None:
+    """One process: asks until it is refused, with a pause between reading the sum and writing the entry."""
+    ledger = Ledger.open(path)
+    admit = Ledger._admit
+
+    def slowly(*arguments: Any) -> None:
+        admit(*arguments)
+        time.sleep(0.003)
+
+    Ledger._admit = slowly  # type: ignore[method-assign]
+    barrier.wait()
+    granted = 0
+    while True:
+        try:
+            ledger.charge(Request(f"{number} {granted}", 0.1))
+        except BudgetError:
+            break
+        granted += 1
+    results.put(granted)
+
+
+def test_eight_processes_are_granted_the_cap_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    Ledger.create(path, 4)
+    barrier, results = FORK.Barrier(8), FORK.Queue()
+    processes = [FORK.Process(target=spend, args=(str(path), barrier, results, i)) for i in range(8)]
+    for p in processes:
+        p.start()
+    granted = [results.get(timeout=60) for _ in processes]
+    for p in processes:
+        p.join()
+    assert sum(granted) == 40
+    assert Ledger.open(path).left().epsilon == 0
+    assert verify(path) == 41
+
+
+def create_too(path: str, barrier: Barrier, results: Any) -> None:
+    barrier.wait()
+    results.put(Ledger.open_or_create(path, 1).salt)
+
+
+def test_processes_that_create_at_once_share_one_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    barrier, results = FORK.Barrier(4), FORK.Queue()
+    processes = [FORK.Process(target=create_too, args=(str(path), barrier, results)) for _ in range(4)]
+    for p in processes:
+        p.start()
+    salts = {results.get(timeout=60) for _ in processes}
+    for p in processes:
+        p.join()
+    assert len(salts) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["x.ledger"]
+
+
+WORKER = """
+import sys
+from tacit.engine.ledger import Ledger, Request
+ledger = Ledger.open(sys.argv[1])
+i = 0
+while True:
+    charge = ledger.charge(Request(f"{sys.argv[2]} {i}", 0.001))
+    print("charged", charge.id, flush=True)
+    ledger.store(charge.id, f"draw for {charge.id}".encode() * 100)
+    print("stored", charge.id, flush=True)
+    i += 1
+"""
+
+
+def test_kill_9_at_random_points_never_loses_a_charge(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    Ledger.create(path, 1000)
+    spent = Decimal(0)
+    rng = random.Random(5)
+    for run in range(6):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(path), str(run)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        time.sleep(rng.uniform(0, 0.06))
+        process.send_signal(signal.SIGKILL)
+        lines += process.stdout.readlines()
+        process.wait()
+        process.stdout.close()
+        verify(path)
+        ledger = Ledger.open(path)
+        now = ledger.spent().epsilon
+        charges = {e.id for e in ledger.entries() if e.kind == "charge"}
+        released = {e.refers for e in ledger.entries() if e.kind == "release"}
+        said = [line.split() for line in lines if line.endswith("\n")]
+        assert {int(number) for word, number in said if word == "charged"} <= charges
+        assert {int(number) for word, number in said if word == "stored"} <= released
+        assert released <= charges
+        assert now > spent
+        spent = now
+
+
+def test_killed_between_charge_and_store(tmp_path: Path) -> None:
+    """The charge is kept, nothing is released, and repeating the batch costs nothing."""
+    path = tmp_path / "x.ledger"
+    Ledger.create(path, 1)
+    code = (
+        "import os, sys, signal; from tacit.engine.ledger import Ledger, Request;"
+        "Ledger.open(sys.argv[1]).charge(Request('a', 0.5)); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
+    ledger = Ledger.open(path)
+    assert ledger.spent().epsilon == Decimal("0.5")
+    assert ledger.releases("a") == ()
+    again = ledger.charge(Request("a", 0.5))
+    assert again.cost.epsilon == 0
+    assert ledger.store(again.id, b"z") == b"z"
+    assert ledger.spent().epsilon == Decimal("0.5")
+
+
+def test_a_forked_process_shares_the_file_and_not_the_memory(tmp_path: Path) -> None:
+    file, memory = Ledger.create(tmp_path / "x.ledger", 1), Ledger.create(None, 1)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            file.charge(Request("child", 0.5))
+            try:
+                memory.charge(Request("child", 0.5))
+            except LedgerError:
+                code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert file.spent().epsilon == Decimal("0.5")
+    assert memory.spent().epsilon == 0
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ledger") / "x.ledger"
+    ledger = Ledger.create(path, 10)
+    for i in range(20):
+        ledger.store(ledger.charge(Request(f"f{i}", 0.1, analyst="ana")).id, bytes([i]) * 3000)
+    return path
+
+
+@pytest.fixture
+def filled(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(original, tmp_path / "x.ledger"))
+
+
+def refused(path: Path) -> None:
+    before = path.read_bytes()
+    for attempt in (lambda: Ledger.open(path), lambda: Ledger.open_or_create(path, 1), lambda: verify(path)):
+        with pytest.raises(LedgerError):
+            attempt()
+    assert path.read_bytes() == before, "a refused file is left as it is"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000), os.urandom(9000)]
+)
+def test_what_is_no_ledger_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    path.write_bytes(content)
+    refused(path)
+
+
+def test_a_foreign_sqlite_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE meta (x)")
+    connection.commit()
+    connection.close()
+    refused(path)
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_file_is_refused(kept: float, filled: Path) -> None:
+    assert verify(filled) == 41
+    content = filled.read_bytes()
+    filled.write_bytes(content[: int(kept * len(content))])
+    refused(filled)
+
+
+TAMPERING = [
+    "UPDATE entries SET epsilon = '0.01' WHERE id = 4",
+    "UPDATE entries SET epsilon = '100' WHERE id = 1",
+    "UPDATE entries SET epsilon = 'much' WHERE id = 4",
+    "UPDATE entries SET analyst = 'ben' WHERE id = 4",
+    "UPDATE entries SET detail = 'x' WHERE id = 4",
+    "DELETE FROM entries WHERE id = 4",
+    "DELETE FROM entries WHERE id > 1",
+    "DELETE FROM entries",
+    "DELETE FROM releases WHERE charge = 2",
+    "UPDATE releases SET payload = x'00' WHERE charge = 2",
+    "INSERT INTO releases VALUES (3, x'00')",
+    "UPDATE meta SET rule = 'hope'",
+    "UPDATE meta SET salt = x'00'",
+    "DELETE FROM meta",
+    "DROP TABLE releases",
+    "PRAGMA user_version = 7",
+]
+
+
+@pytest.mark.parametrize("statement", TAMPERING)
+def test_a_tampered_file_is_refused(statement: str, filled: Path) -> None:
+    connection = sqlite3.connect(filled)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    refused(filled)
+
+
+def test_a_ledger_that_went_back_in_time_is_refused_while_open(tmp_path: Path) -> None:
+    path, copy = tmp_path / "x.ledger", tmp_path / "copy"
+    ledger = Ledger.create(path, 1)
+    shutil.copy(path, copy)
+    ledger.charge(Request("a", 0.9))
+    shutil.copy(copy, path)
+    with pytest.raises(LedgerError, match="replaced"):
+        ledger.charge(Request("b", 0.9))
+
+
+def test_a_ledger_that_was_replaced_or_removed_is_refused_while_open(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    ledger = Ledger.create(path, 1)
+    path.unlink()
+    with pytest.raises(LedgerError, match="no ledger"):
+        ledger.charge(Request("b", 0.9))
+    assert not path.exists(), "a lost ledger is not made anew"
+    Ledger.create(path, 1)
+    with pytest.raises(LedgerError, match="replaced"):
+        ledger.charge(Request("b", 0.9))
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    for place in (tmp_path / "missing" / "x.ledger", Path("/proc/x.ledger"), tmp_path):
+        with pytest.raises(LedgerError):
+            Ledger.create(place, 1)
+    with pytest.raises(LedgerError):
+        Ledger.open(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "x.ledger", 1)
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(LedgerError, match="read-only"):
+            ledger.charge(Request("a", 0.5))
+        with pytest.raises(LedgerError):
+            Ledger.create(tmp_path / "y.ledger", 1)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.ledger"
+    ledger = Ledger.create(path, 1)
+    connect = ledger_file._connect
+    monkeypatch.setattr(ledger_file, "_connect", lambda target: connect(target.replace("mode=rw", "mode=ro")))
+    with pytest.raises(LedgerError, match="read-only"):
+        ledger.charge(Request("a", 0.5))
+
+
+def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.ledger"
+    ledger = Ledger.create(path, 1)
+    charge = ledger.charge(Request("a", 0.5))
+    connect = ledger_file._connect
+
+    def full(target: str) -> sqlite3.Connection:
+        connection = connect(target)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_file, "_connect", full)
+        with pytest.raises(LedgerError, match="full"):
+            ledger.store(charge.id, b"x" * 100_000)
+        with pytest.raises(LedgerError, match="full"):
+            ledger.charge(Request("b", 0.5, mechanism="x" * 100_000))
+    assert ledger.spent().epsilon == Decimal("0.5")
+    assert ledger.releases("a") == ()
+    assert ledger.store(charge.id, b"x") == b"x"
+
+
+def test_a_locked_ledger_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_file, "_BUSY_SECONDS", 0.05)
+    path = tmp_path / "x.ledger"
+    ledger = Ledger.create(path, 1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked"):
+        ledger.charge(Request("a", 0.5))
+    other.execute("ROLLBACK")
+    other.close()
+    ledger.charge(Request("a", 0.5))
+
+
+def test_messages_name_the_file_and_no_library() -> None:
+    with pytest.raises(LedgerError) as caught:
+        Ledger.open("/nowhere/x.ledger")
+    assert "/nowhere/x.ledger" in str(caught.value)
+    assert "sqlite" not in str(caught.value).lower()
+    assert caught.value.__cause__ is None
