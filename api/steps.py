@@ -1,11 +1,11 @@
-"""The steps of the pipeline, one function each. None of them but ``count`` and ``draw`` can see a private row."""
+"""The steps of the pipeline, one function each. Only ``count`` and ``draw`` can see a private row."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -61,6 +61,8 @@ class Compiled:
     workload: Workload
     scans: tuple[Scan, ...]
     blocks: tuple[Block, ...]
+    public: tuple[Scan, ...]
+    """The scans of public tables: read freely, without noise."""
     weights: NDArray[np.float64] | None
     """Per row of the workload."""
 
@@ -121,14 +123,25 @@ def compile_ask(desk: Desk, ask: Ask) -> Compiled:
     pairs = [
         (scan, block_of(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, unit=scan.unit))
         for scan in workload.scans
+        if not scan.table.public
     ]
     pairs = [(scan, block) for scan, block in pairs if block.rows.size]
     return Compiled(
         workload=workload,
         scans=tuple(scan for scan, _ in pairs),
         blocks=tuple(block for _, block in pairs),
+        public=tuple(scan for scan in workload.scans if scan.table.public),
         weights=_row_weights(workload, ask.weights),
     )
+
+
+def read_public(source: Source, compiled: Compiled) -> NDArray[np.float64]:
+    """What public tables add to every row of the workload, exactly."""
+    rows = np.zeros(compiled.rows)
+    for scan in compiled.public:
+        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.unit
+        rows += compiled.workload.matrix[:, scan.columns] @ counts
+    return rows
 
 
 def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
@@ -197,7 +210,13 @@ def _admitted(ledger: Ledger, purse: Purse, charges: Sequence[int], allowance: A
 
 
 def good_enough(releases: Sequence[Release], priced: Priced, ask: Ask, compiled: Compiled) -> bool:
-    """Whether stored releases are at least as exact, row by row, as what was asked for."""
+    """Whether stored releases are at least as exact, row by row, as what was asked for.
+
+    One that cost as much is, by its fingerprint: rounding in the comparison below must not charge it again.
+    """
+    asked = priced.cost
+    if any(r.cost.epsilon >= asked.epsilon and r.cost.delta >= asked.delta for r in releases):
+        return True
     if not releases:
         return False
     known = combine(releases, compiled)
@@ -238,11 +257,18 @@ def draw(priced: Priced, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[
     return _sealed(lambda: measure(priced.plan, counts, paid.epsilon, paid.delta))
 
 
-def combine(releases: Sequence[Release], compiled: Compiled, *, nonnegative: bool = False) -> Estimate:
+def combine(
+    releases: Sequence[Release],
+    compiled: Compiled,
+    public: NDArray[np.float64] | None = None,
+    *,
+    nonnegative: bool = False,
+) -> Estimate:
     """All rows of the batch from all releases at hand, by generalised least squares: post-processing."""
-    return estimate_batch(
+    estimate = estimate_batch(
         compiled.blocks, [r.measurements for r in releases], rows=compiled.rows, nonnegative=nonnegative
     )
+    return estimate if public is None else replace(estimate, values=estimate.values + public)
 
 
 def _sealed(step: Callable[[], T]) -> T:
