@@ -1,6 +1,6 @@
 """Answer a batch of queries over a generated clinic, and show what each alternative would have cost in accuracy.
 
-    make demo        or        python examples/clinic.py [epsilon]
+make demo        or        python examples/clinic.py [epsilon]
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+import tacit
 from clinic_data import build
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-import tacit
-
 HERE = Path(__file__).parent
-ALTERNATIVES = {"split": "budget split\nper query", "results": "noise on\nevery result", "histogram": "noisy\nhistogram"}
+ALTERNATIVES = {
+    "split": "budget split\nper query",
+    "results": "noise on\nevery result",
+    "histogram": "noisy\nhistogram",
+}
 
 
 def main(epsilon: float = 1.0) -> None:
