@@ -16,6 +16,8 @@ from tacit.engine.amounts import NOTHING
 from tacit.sql.scratch import frame as typed_frame
 from tacit.sql.workload import Key, KeyColumn, Linear, Query, Ratio, Workload
 
+from .budget import show
+
 Floats = NDArray[np.float64]
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -125,8 +127,8 @@ class Answers(Sequence[Answer]):
     def __repr__(self) -> str:
         noun = "query" if len(self) == 1 else "queries"
         return (
-            f"<Answers to {len(self)} {noun}: ε={self.epsilon}, δ={self.delta}, strategy={self.strategy}, "
-            f"charged ε={self.cost.epsilon}>"
+            f"<Answers to {len(self):,} {noun}: {show(Amount(self.epsilon, self.delta))}, "
+            f"strategy={self.strategy}, charged {show(self.cost)}>"
         )
 
     def __str__(self) -> str:

@@ -149,7 +149,7 @@ class Purse:
 
 def show(amount: Amount) -> str:
     """An amount for a sentence."""
-    return f"ε={amount.epsilon}, δ={amount.delta}"
+    return f"ε={amount.epsilon:f}, δ={float(amount.delta):g}"
 
 
 def _bounded(cap: Amount, asked: Cap) -> Amount:

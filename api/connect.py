@@ -48,6 +48,8 @@ def connect(
             "ledger= cannot be chosen together with analyst=: an analyst does not choose the books\n"
             "hint: leave ledger= out, or connect as the curator"
         )
+    if ledger is not None and not isinstance(ledger, (str, os.PathLike)):
+        raise InterfaceError("ledger= must be the path of a file\nhint: leave it out, and it lies next to the database")
     rules = load_policy(policy)
     _check_analyst(rules, analyst)
     asked = Cap(None if epsilon is None else to_epsilon(epsilon), None if delta is None else to_delta(delta))

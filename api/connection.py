@@ -18,7 +18,7 @@ from . import errors
 from .answers import Answers
 from .budget import Budget
 from .cursor import Cursor
-from .errors import InterfaceError, PrivacyParameterError, ProgrammingError
+from .errors import Error, InterfaceError, InternalError, PrivacyParameterError, ProgrammingError
 from .pipeline import answer, explain
 from .plan import Plan
 from .steps import Ask, Desk
@@ -69,7 +69,7 @@ class Connection:
 
         ``nonnegative`` changes no prediction: that post-processing depends on the released values.
         """
-        with self._open():
+        with self._open(), _guarded():
             return explain(
                 self._desk,
                 self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
@@ -96,7 +96,7 @@ class Connection:
 
         Guarantee: that of ``pipeline.answer``.
         """
-        with self._open():
+        with self._open(), _guarded():
             return answer(
                 self._desk,
                 self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
@@ -208,6 +208,20 @@ class Connection:
             strategy=strategy,
             nonnegative=bool(nonnegative),
         )
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Whatever is not of tacit's tree is tacit's own defect, and is said in the tree's terms."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        raise InternalError(
+            f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
+            "hint: report it, with the text of the batch and the policy"
+        ) from None
 
 
 def _weights(weights: Sequence[float]) -> tuple[float, ...]:

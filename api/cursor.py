@@ -7,7 +7,7 @@ the message ``pandas only supports SQLAlchemy``, or use ``con.answer(sql)[0].df`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -57,20 +57,26 @@ class Cursor:
     def executemany(
         self,
         operation: str,
-        seq_of_parameters: Sequence[Sequence[Any]] | Sequence[Mapping[str, Any]],
+        seq_of_parameters: Iterable[Sequence[Any] | Mapping[str, Any]],
         *,
         epsilon: int | float | Decimal | None = None,
         delta: int | float | Decimal | None = None,
     ) -> Self:
         """Answer the same text for every set of parameters, all in one batch and one release."""
         self._check_open()
+        if not isinstance(operation, str) or not isinstance(seq_of_parameters, Iterable):
+            raise ProgrammingError("executemany takes one SQL string and a list of parameter sets")
         texts: list[str] = []
         values: list[Any] = []
         for parameters in seq_of_parameters:
             if isinstance(parameters, Mapping):
                 text, ordered = positional(operation, parameters)
-            else:
+            elif isinstance(parameters, Sequence) and not isinstance(parameters, (str, bytes)):
                 text, ordered = operation, list(parameters)
+            else:
+                raise ProgrammingError(
+                    "each parameter set is a sequence or a mapping\nhint: write [(18,), (40,)] or [{'age': 18}]"
+                )
             texts.append(text)
             values += ordered
         return self._run(texts, values, epsilon, delta)

@@ -93,8 +93,8 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<Plan for {len(self.queries)} queries over {len(self.cells)} cells: ε={self.epsilon}, "
-            f"δ={self.delta}, strategy={self.strategy}>"
+            f"<Plan for {_number(len(self.queries), 'query', 'queries')} over {len(self.cells)} cells: "
+            f"{show(Amount(self.epsilon, self.delta))}, strategy={self.strategy or 'none'}>"
         )
 
     def __str__(self) -> str:
@@ -109,7 +109,8 @@ class Plan:
             return ["reads no private row: free"]
         noise = "Laplace" if self.privacy == "pure" else "Gaussian"
         lines = [
-            f"{len(self.queries)} queries over {len(self.cells)} cells, ε={self.epsilon}, δ={self.delta}",
+            f"{_number(len(self.queries), 'query', 'queries')} over {_number(len(self.cells), 'cell', 'cells')}, "
+            f"{show(Amount(self.epsilon, self.delta))}",
             f"strategy {self.strategy}, {noise} noise; squared error ≤ {1 + self.gap:.3g} times the least possible",
         ]
         for name, error in self.alternatives.items():
@@ -118,6 +119,10 @@ class Plan:
         lines.append("already released: answering costs nothing" if not any(self.cost) else f"costs {show(self.cost)}")
         lines.append(f"half_width is at {self.confidence:.0%} confidence, for each figure by itself")
         return lines
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def predict(compiled: Compiled, priced: Priced | None, cost: Amount, confidence: float) -> Plan:

@@ -112,6 +112,14 @@ def con(connect: Connect) -> Connection:
     return connect()
 
 
+@pytest.fixture(scope="module")
+def untouched(clinic_file: Path) -> Iterator[Connection]:
+    """One connection for all tests of a module that must leave its budget as it is."""
+    with tacit.connect(clinic_file, policy=POLICY) as con:
+        yield con
+        assert con.budget.spent.epsilon == 0
+
+
 class Watch:
     """Counts the reads of private rows that a connection makes."""
 

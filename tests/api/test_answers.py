@@ -114,15 +114,15 @@ def test_frames_are_fresh(con: Connection) -> None:
 def test_intervals_hold_the_exact_answer(con: Connection) -> None:
     batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(5, 95, 5)]
     batch += ["SELECT sum(cost) FROM visits", "SELECT avg(cost) FROM visits WHERE age < 50"]
-    frame = con.answer(batch, epsilon=1, confidence=0.9999).df()
+    frame = con.answer(batch, epsilon=1, confidence=0.999999).df()
     exact = [f.iloc[0, 0] for f in tacit.testing.exact_answers(con, batch)]
     assert ((frame["low"] <= exact) & (exact <= frame["high"])).all()
 
 
 def test_nonnegative(con: Connection) -> None:
-    batch = [f"SELECT count(*) FROM visits WHERE age = {i}" for i in range(100, 112)]
+    batch = [f"SELECT count(*) FROM visits WHERE age = {i}" for i in range(100, 140)]
     plain = con.answer(batch, epsilon=0.1).df()
-    assert (plain["value"] < 0).any(), "twelve empty cells and no negative noise: one chance in 4,096"
+    assert (plain["value"] < 0).any(), "forty empty cells"
     fitted = con.answer(batch, epsilon=0.1, nonnegative=True)
     assert not any(fitted.cost), "post-processing of the same release"
     assert (fitted.df()["value"] >= 0).all()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection
+from tacit import Connection, steps
 
 Connect = Callable[..., Connection]
 COUNT = "SELECT count(*) FROM visits"
@@ -30,6 +30,12 @@ BAD_SQL = [
     ("SELECT count(*) FROM visits WHERE age < ?", "ParameterError"),
     ("SELECT * FROM visits", "UnsupportedSqlError"),
 ]
+
+
+@pytest.fixture
+def con(untouched: Connection) -> Connection:
+    """Shared by the tests here: none of them may move the budget."""
+    return untouched
 
 
 def check(error: tacit.Error) -> None:
@@ -95,8 +101,32 @@ def test_missing_epsilon(con: Connection) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1, 0.5, Decimal("0.5"), np.float64(0.5), np.int64(1)])
-def test_numbers_of_all_kinds(epsilon: Any, con: Connection) -> None:
-    assert float(con.answer(COUNT, epsilon=epsilon).epsilon) == float(epsilon)
+def test_numbers_of_all_kinds(epsilon: Any, connect: Connect) -> None:
+    assert float(connect().answer(COUNT, epsilon=epsilon).epsilon) == float(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
+def test_bad_epsilon_of_a_connection(epsilon: Any, connect: Connect) -> None:
+    with pytest.raises(tacit.PrivacyParameterError):
+        connect(epsilon=epsilon)
+    with pytest.raises(tacit.PrivacyParameterError):
+        connect(spend=epsilon)
+
+
+@pytest.mark.parametrize("sets", [3, None, [3], [None], ["ab"], [{"x": 1}], [(1, 2)], []], ids=repr)
+def test_bad_sets_of_parameters(sets: Any, con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError) as caught:
+        con.cursor().executemany("SELECT count(*) FROM visits WHERE age < ?", sets, epsilon=1)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+def test_a_defect_below_is_an_error_of_the_tree(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "choose_plan", lambda *_, **__: [][0])
+    with pytest.raises(tacit.InternalError, match="IndexError") as caught:
+        con.answer(COUNT, epsilon=1)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
 
 
 @pytest.mark.parametrize(
@@ -181,6 +211,11 @@ def test_limits_of_the_policy(connect: Connect, policy: dict[str, Any]) -> None:
     con = connect(policy=policy | {"limits": {"statements": 2}})
     with pytest.raises(tacit.SqlError, match="2 statements"):
         con.answer([COUNT] * 3, epsilon=1)
+
+
+def test_ledger_is_a_path(connect: Connect) -> None:
+    with pytest.raises(tacit.InterfaceError, match="path"):
+        connect(ledger=3)
 
 
 def test_execute_takes_text(con: Connection) -> None:

@@ -185,7 +185,7 @@ class TestCrash:
     def test_what_was_paid_is_used_in_full(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(pipeline, "draw", lambda *_: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
+            with pytest.raises(tacit.InternalError, match="ZeroDivisionError"):
                 con.answer(SQL, epsilon=2)
         answers = con.answer(SQL, epsilon=0.5)
         assert (answers.cost.epsilon, answers.epsilon) == (0, 2)
@@ -252,7 +252,7 @@ def test_spread_agrees_with_the_predicted_error(connect: Connect, delta: float) 
     """2,000 releases through the whole path but the ledger, whose fsyncs would take the time.
 
     The variance estimate of n releases has a relative standard error of √((κ−1)/n), κ ≤ 6 for mixtures of
-    Laplace noise; four of them are allowed. Two thirds and one and a half of the scale are far outside.
+    Laplace noise; five of them are allowed. Two thirds and one and a half of the scale are far outside.
     """
     n = 2000
     con = connect()
@@ -268,7 +268,9 @@ def test_spread_agrees_with_the_predicted_error(connect: Connect, delta: float) 
     values = np.array([steps.combine([release], compiled).values for release in drawn])
     predicted = con.explain(batch, epsilon=0.5, delta=delta).stderr
     seen = np.sqrt(np.mean((values - exact) ** 2, axis=0))
-    allowed = 4 * np.sqrt(5 / n) / 2
+    allowed = 5 * np.sqrt(5 / n) / 2
     np.testing.assert_allclose(seen / predicted, 1, atol=allowed)
+    for wrong in (2 / 3, 3 / 2):
+        assert (np.abs(seen / (wrong * predicted) - 1) > allowed).all()
     bias = np.abs(values.mean(axis=0) - exact) / (predicted / np.sqrt(n))
-    assert (bias < stats.norm.ppf(1 - 1e-5)).all()
+    assert (bias < stats.norm.ppf(1 - 1e-7)).all()
