@@ -33,12 +33,13 @@ def test_answers_add_up(strategy: str | None) -> None:
 def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
     W = WORKLOADS[name]
     delta = 0 if privacy == "pure" else 1e-6
-    plan = plan_release([block_of(W)], privacy=privacy)
     x = np.arange(W.shape[1])
-    answer = estimate(W, measure(plan, [x], 1e5, delta))
-    assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
-    assert (answer.stderr <= np.abs(W).max(axis=1)).all()
-    assert answer.stderr == pytest.approx(plan.stderr(1e5, delta), rel=1e-6)
+    for strategy in ("identity", "results"):
+        plan = plan_release([block_of(W)], privacy=privacy, strategy=strategy)
+        answer = estimate(W, measure(plan, [x], 1e5, delta))
+        assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
+        assert (answer.stderr <= np.abs(W).max(axis=1)).all()
+        assert answer.stderr == pytest.approx(plan.stderr(1e5, delta), rel=1e-6)
 
 
 def test_two_releases_are_better_than_one() -> None:
@@ -61,12 +62,12 @@ def test_combined_errors_are_the_true_ones() -> None:
     blocks = [block_of(W)]
     pure = plan_release(blocks, privacy="pure")
     gaussian = plan_release(blocks, privacy="approximate", strategy="identity")
-    rounds = 1500
+    rounds = 700
     errors = np.empty((rounds, 4))
     for i in range(rounds):
         answer = estimate_batch(blocks, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
         errors[i] = answer.values - W @ X
-    assert np.abs(errors.var(axis=0) / answer.stderr**2 - 1).max() < 0.3
+    assert np.abs(errors.var(axis=0) / answer.stderr**2 - 1).max() < 0.45
     hits = (np.abs(errors) <= answer.half_width(0.9)).mean(axis=0)
     assert np.abs(hits - 0.9).max() < 6 * math.sqrt(0.09 / rounds)
     sample = np.cov(errors.T)

@@ -20,7 +20,7 @@ def test_total_error_of_releases_is_the_predicted_one(privacy: Privacy, delta: f
     W = ranges(8, 6)
     s = optimize(W, privacy=privacy)
     x = np.array([10, 0, 7, 1000, 2, 5])
-    rounds = 800
+    rounds = 500
     errors = np.array([release(s, x, 0.5, delta) for _ in range(rounds)]) - W @ x
     total = (errors**2).sum(axis=1)
     predicted = total_error(s, 0.5, delta)
