@@ -48,6 +48,7 @@ class HasError(Protocol):
     def error(self) -> float: ...
 
 
+@lru_cache(maxsize=4096)
 def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     """The smallest float scale, up to a few units in the last place, that OpenDP prices at ``epsilon`` or
     less.

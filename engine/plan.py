@@ -160,8 +160,7 @@ class JointPlan:
     def epsilon_for(
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal:
-        """The smallest ε at which every half-width (of ``rows``) is at most ``error``, rounded up to 3
-        digits."""
+        """The smallest ε with every half-width (of ``rows``) at most ``error``, rounded up to 3 digits."""
         wanted = to_error(error)
         unit = self._unit_widths(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)

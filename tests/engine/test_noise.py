@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -183,3 +184,21 @@ def test_total_error() -> None:
     assert total_error(s, 1, 1e-6) == pytest.approx(4 * 4.224678889**2, rel=1e-5)
     with pytest.raises(PrivacyParameterError):
         total_error(s, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_draws_its_own_noise() -> None:
+    values = np.zeros(50, dtype=np.int64)
+    add_gaussian(values, SCALE)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(write, add_gaussian(values, SCALE).tobytes())
+        os._exit(0)
+    mine = add_gaussian(values, SCALE)
+    os.waitpid(pid, 0)
+    theirs = np.frombuffer(os.read(read, 400), dtype=np.int64)
+    os.close(read)
+    os.close(write)
+    assert theirs.shape == mine.shape
+    assert (mine != theirs).sum() > 40
