@@ -48,6 +48,7 @@ class HasError(Protocol):
     def error(self) -> float: ...
 
 
+@lru_cache(maxsize=4096)
 def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     """The smallest float scale, up to a few units in the last place, that OpenDP prices at ``epsilon`` or
     less.
@@ -80,9 +81,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     return sigma * (1 + _ROUNDING + cancelled)
 
 
-def gaussian_multiplier(
-    epsilon: Decimal, delta: Decimal, coordinates: Sequence[tuple[int, float]] = ()
-) -> float:
+def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[tuple[int, float]] = ()) -> float:
     """σ at L2 sensitivity 1 for discrete Gaussian noise on integers.
 
     ``coordinates`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)

@@ -75,9 +75,7 @@ class Ledger:
         self._seen = log[-1].id, log[-1].digest
 
     @classmethod
-    def create(
-        cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum"
-    ) -> Ledger:
+    def create(cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum") -> Ledger:
         """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory."""
         cap = to_amount(epsilon, delta)
         return cls(create(None if path is None else Path(path), cap, rule_named(rule).name))
@@ -177,9 +175,7 @@ class Ledger:
         and the charge stays unused.
         """
         with self._transaction(write=True) as connection:
-            found = connection.execute(
-                "SELECT payload FROM releases WHERE charge = ?", (charge_id,)
-            ).fetchone()
+            found = connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchone()
             if found is not None:
                 return bytes(found[0])
             charges = entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", charge_id)
@@ -213,9 +209,7 @@ class Ledger:
                     payload = bytes(row[0])
                     if payload_digest(payload) != row[1]:
                         raise LedgerError(f"a release in the ledger {self.path} is damaged")
-                    found.append(
-                        StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload)
-                    )
+                    found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))
         return tuple(found)
 
     def admit_read(
@@ -230,15 +224,10 @@ class Ledger:
             return NOTHING
         ids = [charge_ids] if isinstance(charge_ids, int) else list(dict.fromkeys(charge_ids))
         with self._transaction(write=True) as connection:
-            charges = [
-                e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)
-            ]
+            charges = [e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)]
             if len(charges) != len(ids):
                 raise InternalError("only releases of this ledger can be read")
-            read = {
-                e.refers
-                for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)
-            }
+            read = {e.refers for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)}
             new = [e for e in charges if e.analyst != analyst and e.id not in read]
             asked = self._rule.spent(e.amount for e in new)
             if analyst_cap is not None:
@@ -279,8 +268,7 @@ class Ledger:
         candidates = entries(
             connection,
             self.path,
-            "WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ?"
-            " AND id NOT IN (SELECT charge FROM releases)",
+            "WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ? AND id NOT IN (SELECT charge FROM releases)",
             request.fingerprint,
             request.analyst,
         )
@@ -334,8 +322,7 @@ def _refuse_unless(admitted: bool, asked: Amount, left: Amount, whose: str) -> N
     wanted, rest = getattr(asked, name), getattr(left, name)
     missing = exact_difference(wanted, rest)
     raise BudgetError(
-        f"this costs {name} {wanted:f}, and {whose} has {rest:f} left: {missing:f} is missing;"
-        " nothing was charged",
+        f"this costs {name} {wanted:f}, and {whose} has {rest:f} left: {missing:f} is missing; nothing was charged",
         asked=asked,
         left=left,
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.errors import InternalError, ProgrammingError
+from tacit.errors import InternalError, PrivacyParameterError, ProgrammingError
 
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
@@ -92,13 +93,14 @@ def choose_plan_for_error(
 ) -> tuple[JointPlan, Decimal]:
     """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that
     ε."""
-    plan = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
-    epsilon = plan.epsilon_for(error, confidence, 0, target)
-    if to_delta(delta) == 0:
-        return plan, epsilon
-    gaussian = plan_release(blocks, privacy="approximate", weights=weights, strategy=strategy, rows=rows)
-    other = gaussian.epsilon_for(error, confidence, delta, target)
-    return (gaussian, other) if other < epsilon else (plan, epsilon)
+    kinds: tuple[Privacy, ...] = ("pure",) if to_delta(delta) == 0 else ("pure", "approximate")
+    found: list[tuple[Decimal, JointPlan]] = []
+    for privacy in kinds:
+        plan = plan_release(blocks, privacy=privacy, weights=weights, strategy=strategy, rows=rows)
+        with suppress(PrivacyParameterError) if found else nullcontext():
+            found.append((plan.epsilon_for(error, confidence, delta, target), plan))
+    epsilon, plan = min(found, key=lambda pair: pair[0])
+    return plan, epsilon
 
 
 def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
@@ -123,9 +125,7 @@ def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 
             noisy = add_laplace(exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon)
         else:
             noisy = add_gaussian(exact, noise.scale)
-        results.append(
-            Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale)
-        )
+        results.append(Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale))
     return tuple(results)
 
 
@@ -152,9 +152,7 @@ def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
         return np.ones(rows)
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (rows,) or not np.isfinite(checked).all() or not (checked > 0).all():
-        raise ProgrammingError(
-            f"weights must be {rows} positive finite numbers, one for each row of the batch"
-        )
+        raise ProgrammingError(f"weights must be {rows} positive finite numbers, one for each row of the batch")
     return checked
 
 

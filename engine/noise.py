@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +18,7 @@ from tacit.errors import InternalError
 Kind = Literal["laplace", "gaussian"]
 
 
-def add_laplace(
-    values: NDArray[np.int64], scale: float, *, sensitivity: int, epsilon: Fraction
-) -> NDArray[np.int64]:
+def add_laplace(values: NDArray[np.int64], scale: float, *, sensitivity: int, epsilon: Fraction) -> NDArray[np.int64]:
     """``values`` plus independent discrete Laplace noise: P(k) ∝ exp(−|k|/scale).
 
     Guarantee: pure ``epsilon``-differential privacy between integer vectors at L1 distance ``sensitivity`` or
@@ -60,11 +58,13 @@ def _run(measurement: Any, values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array(measurement(values), dtype=np.int64).reshape(values.shape)
 
 
+@lru_cache(maxsize=256, typed=True)
 def _laplace(scale: float) -> Any:
     dp, domain = _library()
     return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=_checked(scale))
 
 
+@lru_cache(maxsize=256, typed=True)
 def _gaussian(scale: float) -> Any:
     dp, domain = _library()
     return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=_checked(scale))

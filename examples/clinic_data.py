@@ -25,7 +25,8 @@ WITH draws AS (
 SELECT
     patient_id::INTEGER AS patient_id,
     CASE WHEN u_gap < 0.02 THEN NULL WHEN u_state < 0.46 THEN 'NY' WHEN u_state < 0.68 THEN 'CA'
-         WHEN u_state < 0.84 THEN 'NJ' WHEN u_state < 0.93 THEN 'WA' WHEN u_state < 0.97 THEN 'OR' ELSE 'PR' END AS state,
+         WHEN u_state < 0.84 THEN 'NJ' WHEN u_state < 0.93 THEN 'WA' WHEN u_state < 0.97 THEN 'OR'
+         ELSE 'PR' END AS state,
     CASE WHEN u_sex < 0.53 THEN 'F' WHEN u_sex < 0.995 THEN 'M' END AS sex,
     CASE WHEN u_gap > 0.97 THEN NULL ELSE floor(98 * u_age ** 0.8)::INTEGER END AS age,
     CASE WHEN u_hiv > 0.95 THEN NULL ELSE u_hiv < 0.012 + 0.02 * (u_state < 0.46)::INTEGER END AS hiv,
@@ -36,7 +37,9 @@ FROM draws
 _VISITS = """
 CREATE TABLE visits AS
 WITH numbered AS (
-    SELECT patient_id, unnest(range(floor(8 * (hash('visits' || patient_id) / 18446744073709551616.0) ** 4)::INTEGER + 1)) AS n
+    SELECT
+        patient_id,
+        unnest(range(floor(8 * (hash('visits' || patient_id) / 18446744073709551616.0) ** 4)::INTEGER + 1)) AS n
     FROM patients
 ), draws AS (
     SELECT

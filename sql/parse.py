@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,7 +52,16 @@ class Statement:
         marks = [] if node is None else [n.meta for n in node.walk() if "start" in n.meta]
         if not marks:
             return self.start, self.end
-        return min(m["start"] for m in marks), max(m["end"] for m in marks) + 1
+        start, end = min(m["start"] for m in marks), max(m["end"] for m in marks) + 1
+        if isinstance(node, exp.Func):  # sqlglot marks the argument, not always the function around it
+            name = re.search(r"\w+\s*\(\s*$", self.source[self.start : start])
+            start = self.start + name.start() if name else start
+            while closing := re.match(r"\s*\)", self.source[end : self.end]):
+                inside = self.source[start:end]
+                if inside.count("(") <= inside.count(")"):
+                    break
+                end += closing.end()
+        return start, end
 
 
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -80,18 +81,14 @@ def test_processes_that_create_at_once_share_one_ledger(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["x.ledger"]
 
 
-WORKER = """
-import sys
-from tacit.engine.ledger import Ledger, Request
-ledger = Ledger.open(sys.argv[1])
-i = 0
-while True:
-    charge = ledger.charge(Request(f"{sys.argv[2]} {i}", 0.001))
-    print("charged", charge.id, flush=True)
-    ledger.store(charge.id, f"draw for {charge.id}".encode() * 100)
-    print("stored", charge.id, flush=True)
-    i += 1
-"""
+def charge_and_store(path: Path, run: int, pipe: int) -> None:
+    """A process that lives until it is killed, and says what it has been told."""
+    ledger = Ledger.open(path)
+    for i in itertools.count():
+        charge = ledger.charge(Request(f"{run} {i}", 0.001))
+        os.write(pipe, f"charged {charge.id}\n".encode())
+        ledger.store(charge.id, f"draw for {charge.id}".encode() * 100)
+        os.write(pipe, f"stored {charge.id}\n".encode())
 
 
 def test_kill_9_at_random_points_never_loses_a_charge(tmp_path: Path) -> None:
@@ -99,26 +96,27 @@ def test_kill_9_at_random_points_never_loses_a_charge(tmp_path: Path) -> None:
     Ledger.create(path, 1000)
     spent = Decimal(0)
     rng = random.Random(5)
-    for run in range(6):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(path), str(run)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        lines = [process.stdout.readline()]
-        time.sleep(rng.uniform(0, 0.06))
-        process.send_signal(signal.SIGKILL)
-        lines += process.stdout.readlines()
-        process.wait()
-        process.stdout.close()
+    for run in range(40):
+        read, write = os.pipe()
+        process = FORK.Process(target=charge_and_store, args=(path, run, write))
+        process.start()
+        os.close(write)
+        said = os.read(read, 1)
+        time.sleep(rng.uniform(0, 0.03))
+        process.kill()
+        process.join()
+        while more := os.read(read, 65536):
+            said += more
+        os.close(read)
         verify(path)
         ledger = Ledger.open(path)
-        now = ledger.spent().epsilon
         charges = {e.id for e in ledger.entries() if e.kind == "charge"}
         released = {e.refers for e in ledger.entries() if e.kind == "release"}
-        said = [line.split() for line in lines if line.endswith("\n")]
-        assert {int(number) for word, number in said if word == "charged"} <= charges
-        assert {int(number) for word, number in said if word == "stored"} <= released
+        words = [line.split() for line in said.decode().splitlines()]
+        assert {int(number) for word, number in words if word == "charged"} <= charges
+        assert {int(number) for word, number in words if word == "stored"} <= released
         assert released <= charges
+        now = ledger.spent().epsilon
         assert now > spent
         spent = now
 
@@ -181,9 +179,7 @@ def refused(path: Path) -> None:
     assert path.read_bytes() == before, "a refused file is left as it is"
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000), os.urandom(9000)]
-)
+@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000), os.urandom(9000)])
 def test_what_is_no_ledger_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     path.write_bytes(content)

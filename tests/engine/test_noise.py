@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -24,9 +25,7 @@ BOUND = 1e-7
 
 
 def laplace_draws(scale: float, n: int = DRAWS) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return add_laplace(
-        np.zeros(n, dtype=np.int64), scale, sensitivity=1, epsilon=Fraction(2) / Fraction(scale)
-    )
+    return add_laplace(np.zeros(n, dtype=np.int64), scale, sensitivity=1, epsilon=Fraction(2) / Fraction(scale))
 
 
 def fits(draws: np.ndarray[tuple[int], np.dtype[np.int64]], law: str, scale: float) -> bool:
@@ -65,9 +64,7 @@ def test_small_scale_is_the_discrete_law() -> None:
     counts = np.array([(draws == k).sum() for k in support])
     rest = len(draws) - counts.sum()
     observed = np.append(counts, rest)
-    assert (
-        scipy.stats.chisquare(observed, len(draws) * np.append(expected, 1 - expected.sum())).pvalue > BOUND
-    )
+    assert scipy.stats.chisquare(observed, len(draws) * np.append(expected, 1 - expected.sum())).pvalue > BOUND
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 1, None, "1"])
@@ -141,9 +138,7 @@ def test_discrete_gaussian_keeps_its_delta_exactly(epsilon: float, delta: float,
 
 def test_the_analytic_sigma_alone_would_not_do_on_a_coarse_lattice() -> None:
     """Why the remainder is bounded: on steps of the whole sensitivity the continuous σ misses its δ."""
-    misses = [
-        true_delta(get_sigma_gaussian(e, d), 1, e) > d for e in (0.5, 1.0, 2.0, 4.0) for d in (1e-3, 1e-6)
-    ]
+    misses = [true_delta(get_sigma_gaussian(e, d), 1, e) > d for e in (0.5, 1.0, 2.0, 4.0) for d in (1e-3, 1e-6)]
     assert any(misses)
 
 
@@ -189,3 +184,21 @@ def test_total_error() -> None:
     assert total_error(s, 1, 1e-6) == pytest.approx(4 * 4.224678889**2, rel=1e-5)
     with pytest.raises(PrivacyParameterError):
         total_error(s, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_draws_its_own_noise() -> None:
+    values = np.zeros(50, dtype=np.int64)
+    add_gaussian(values, SCALE)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(write, add_gaussian(values, SCALE).tobytes())
+        os._exit(0)
+    mine = add_gaussian(values, SCALE)
+    os.waitpid(pid, 0)
+    theirs = np.frombuffer(os.read(read, 400), dtype=np.int64)
+    os.close(read)
+    os.close(write)
+    assert theirs.shape == mine.shape
+    assert (mine != theirs).sum() > 40

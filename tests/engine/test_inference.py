@@ -1,0 +1,137 @@
+"""Answers are consistent, combine several releases, and their errors are the true ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tacit.engine.inference import covered, estimate, estimate_batch
+from tacit.engine.mechanism import measure, plan_release
+from tacit.engine.plan import block_of
+from tacit.engine.strategy import Privacy
+from tacit.errors import InternalError
+
+from .workloads import WORKLOADS, paper, prefix, ranges
+
+X = np.array([120, 7, 0, 33])
+
+
+@pytest.mark.parametrize("strategy", [None, "identity", "results", "lrm"])
+def test_answers_add_up(strategy: str | None) -> None:
+    blocks = [block_of(paper())]
+    plan = plan_release(blocks, privacy="pure", strategy=strategy)
+    answer = estimate(paper(), measure(plan, [X], 0.1))
+    assert abs(answer.values[0] - answer.values[1] - answer.values[2]) <= 1e-9 * max(1, abs(answer.values[0]))
+    assert paper() @ answer.cells[0] == pytest.approx(answer.values, abs=1e-9 * 1e3)
+    assert answer.stderr == pytest.approx(plan.stderr(0.1), rel=1e-6)
+    assert answer.half_width(0.9) == pytest.approx(plan.half_width(0.1, 0, 0.9), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
+    W = WORKLOADS[name]
+    delta = 0 if privacy == "pure" else 1e-6
+    x = np.arange(W.shape[1])
+    for strategy in ("identity", "results"):
+        plan = plan_release([block_of(W)], privacy=privacy, strategy=strategy)
+        answer = estimate(W, measure(plan, [x], 1e5, delta))
+        assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
+        assert (answer.stderr <= np.abs(W).max(axis=1)).all()
+        assert answer.stderr == pytest.approx(plan.stderr(1e5, delta), rel=1e-6)
+
+
+def test_two_releases_are_better_than_one() -> None:
+    blocks = [block_of(prefix(6))]
+    pure, gaussian = (plan_release(blocks, privacy=p) for p in ("pure", "approximate"))
+    x = [np.arange(6)]
+    first, second = measure(pure, x, 0.5), measure(gaussian, x, 0.5, 1e-6)
+    alone, together = estimate_batch(blocks, [first]), estimate_batch(blocks, [first, second])
+    assert (together.stderr < alone.stderr).all()
+    twice = estimate_batch(blocks, [first, measure(pure, x, 0.5)])
+    assert twice.stderr == pytest.approx(alone.stderr / math.sqrt(2), rel=1e-6)
+    worthless = estimate_batch(blocks, [first, measure(pure, x, 1e-6)])
+    assert worthless.stderr == pytest.approx(alone.stderr, rel=1e-6)
+    assert worthless.values == pytest.approx(alone.values, abs=1e-3 * alone.stderr.max())
+
+
+def test_combined_errors_are_the_true_ones() -> None:
+    """Mixed Laplace and Gaussian releases of different strategies: spread, coverage and covariance."""
+    W = prefix(4)
+    blocks = [block_of(W)]
+    pure = plan_release(blocks, privacy="pure")
+    gaussian = plan_release(blocks, privacy="approximate", strategy="identity")
+    rounds = 700
+    errors = np.empty((rounds, 4))
+    for i in range(rounds):
+        answer = estimate_batch(blocks, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
+        errors[i] = answer.values - W @ X
+    assert np.abs(errors.var(axis=0) / answer.stderr**2 - 1).max() < 0.45
+    hits = (np.abs(errors) <= answer.half_width(0.9)).mean(axis=0)
+    assert np.abs(hits - 0.9).max() < 6 * math.sqrt(0.09 / rounds)
+    sample = np.cov(errors.T)
+    for i, j in ((0, 1), (1, 3), (2, 2)):
+        expected = answer.covariance(i, j)[0]
+        assert abs(sample[i, j] - expected) < 0.3 * answer.stderr[i] * answer.stderr[j]
+
+
+def test_covariance() -> None:
+    W = np.array([[1.0, 1], [1, 0], [0, 1]])
+    other = block_of(np.vstack([np.zeros((3, 1)), np.ones((1, 1))]))
+    blocks = [block_of(np.vstack([W, np.zeros((1, 2))])), other]
+    plan = plan_release(blocks, privacy="pure", strategy="identity")
+    answer = estimate_batch(blocks, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
+    variance = answer.stderr**2
+    assert answer.covariance([0, 1, 1], [1, 1, 2]) == pytest.approx([variance[1], variance[1], 0], abs=1e-9)
+    assert answer.covariance(0, 3)[0] == 0, "different tables are independent"
+    assert answer.covariance([0], [0])[0] == pytest.approx(variance[0])
+
+
+def test_average_with_exact_covariance() -> None:
+    """SUM and COUNT of one group in fixed point: the mean of values clamped to [0, 10]."""
+    W = np.array([[0.0, 10.0], [1.0, 1.0]])
+    plan = plan_release([block_of(W, unit=2**20)], privacy="pure")
+    x = np.array([600, 400]) * 2**20  # a thousand rows with mean 4
+    hits = 0
+    for _ in range(400):
+        answer = estimate(W, measure(plan, [x], 0.5)).ratio([0], [1], 0.0, 10.0, confidence=0.9)
+        hits += int(answer.low[0] <= 4 <= answer.high[0])
+        assert answer.value[0] == pytest.approx(4, abs=0.8)
+    assert abs(hits / 400 - 0.9) < 6 * math.sqrt(0.09 / 400)
+
+
+def test_what_was_released_covers_its_row_space() -> None:
+    plan = plan_release([block_of(paper())], privacy="pure")
+    measurements = measure(plan, [X], 1)
+    rows = np.array([[1.0, 1, 0, 0], [2, 2, -1, -1], [1, 0, 0, 0]])
+    assert covered(rows, measurements).tolist() == [True, True, False]
+    assert covered(rows, []).tolist() == [False] * 3
+    with pytest.raises(InternalError):
+        estimate(rows, measurements)
+    with pytest.raises(InternalError):
+        estimate(rows, [])
+    assert estimate(rows[:2], measurements).values.shape == (2,)
+
+
+def test_measurements_of_other_cells_do_not_mix() -> None:
+    one = measure(plan_release([block_of(prefix(3))], privacy="pure"), [np.arange(3)], 1)
+    other = measure(plan_release([block_of(prefix(4))], privacy="pure"), [np.arange(4)], 1)
+    with pytest.raises(InternalError):
+        estimate(prefix(3), [*one, *other])
+
+
+def test_nothing_to_estimate() -> None:
+    answer = estimate(np.zeros((0, 3)), [])
+    assert answer.values.shape == answer.half_width().shape == (0,)
+
+
+def test_nonnegative_cells_and_consistent_answers() -> None:
+    W = ranges(20, 10)
+    plan = plan_release([block_of(W)], privacy="pure")
+    x = np.array([0, 0, 500, 0, 0, 3, 0, 40, 0, 0])
+    answer = estimate(W, measure(plan, [x], 0.2), nonnegative=True)
+    assert answer.cells[0].min() >= 0
+    assert W @ answer.cells[0] == pytest.approx(answer.values)
+    assert (answer.half_width(0.9) <= answer.half_width(0.99)).all()
+    assert answer.covariance(np.arange(20), np.arange(20)) == pytest.approx(answer.stderr**2)
