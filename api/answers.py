@@ -128,7 +128,7 @@ class Answers(Sequence[Answer]):
         noun = "query" if len(self) == 1 else "queries"
         return (
             f"<Answers to {len(self):,} {noun}: {show(Amount(self.epsilon, self.delta))}, "
-            f"strategy={self.strategy}, charged {show(self.cost)}>"
+            f"strategy={self.strategy}, charged ε={self.cost.epsilon:f}>"
         )
 
     def __str__(self) -> str:
