@@ -68,7 +68,6 @@ def explain(desk: Desk, ask: Ask) -> Plan:
         return predict(compiled, None, NOTHING, ask.confidence)
     priced = price(desk, ask, compiled)
     ledger = desk.purse.peek()
-    stored = ledger.releases(priced.fingerprint) if ledger is not None else ()
-    releases = [Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored]
+    releases = () if ledger is None else past_releases(ledger, priced, ask, compiled, desk.purse, dry=True)
     free = good_enough(releases, priced, ask, compiled)
     return predict(compiled, priced, NOTHING if free else priced.cost, ask.confidence)

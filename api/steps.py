@@ -24,7 +24,7 @@ from tacit.engine import (
     measure,
     unpack,
 )
-from tacit.engine.amounts import NOTHING, exact_sum
+from tacit.engine.amounts import exact_sum
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.scan import Scan
@@ -177,24 +177,31 @@ def _priced(ask: Ask, compiled: Compiled) -> Priced:
     return Priced(plan, epsilon, ask.delta, fingerprint)
 
 
-def past_releases(ledger: Ledger, priced: Priced, ask: Ask, compiled: Compiled, purse: Purse) -> tuple[Release, ...]:
-    """The stored releases that this reader may combine.
+def past_releases(
+    ledger: Ledger, priced: Priced, ask: Ask, compiled: Compiled, purse: Purse, *, dry: bool = False
+) -> tuple[Release, ...]:
+    """The stored releases that this reader may combine; a ``dry`` look writes nothing.
 
     Reading what another analyst paid for counts against the reader's own cap. So it is done only when it makes
     a new release needless, and only when it costs the reader no more than what was asked.
     """
     stored = ledger.releases(priced.fingerprint)
-    releases = {r.charge_id: Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored}
+    everything = tuple(Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored)
     if purse.analyst is None:
-        return tuple(releases.values())
-    own = [i for i in releases if _admitted(ledger, purse, [i], NOTHING)]
-    everything = tuple(releases.values())
-    kept = tuple(releases[i] for i in own)
-    if not good_enough(kept, priced, ask, compiled) and good_enough(everything, priced, ask, compiled):
-        others = [i for i in releases if i not in own]
-        if _admitted(ledger, purse, others, priced.cost):
-            return everything
-    return kept
+        return everything
+    read = {e.refers for e in ledger.entries() if e.kind == "read" and e.analyst == purse.analyst}
+    mine = [r.analyst == purse.analyst or r.charge_id in read for r in stored]
+    own = tuple(release for release, is_mine in zip(everything, mine, strict=True) if is_mine)
+    if good_enough(own, priced, ask, compiled) or not good_enough(everything, priced, ask, compiled):
+        return own
+    if dry:
+        price_of_others = total(r.cost for r, is_mine in zip(everything, mine, strict=True) if not is_mine)
+        limit = smaller(priced.cost, ledger.left(purse.analyst, purse.analyst_cap))
+        affordable = smaller(price_of_others, limit) == price_of_others
+    else:
+        others = [r.charge_id for r, is_mine in zip(stored, mine, strict=True) if not is_mine]
+        affordable = _admitted(ledger, purse, others, priced.cost)
+    return everything if affordable else own
 
 
 def _admitted(ledger: Ledger, purse: Purse, charges: Sequence[int], allowance: Amount) -> bool:
