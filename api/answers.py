@@ -13,25 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 from tacit.engine.amounts import NOTHING
-from tacit.sql.scratch import frame as typed_frame
-from tacit.sql.workload import Key, KeyColumn, Linear, Query, Ratio, Workload
+from tacit.sql.present import arranged, is_number, key_frame, leaf_values
+from tacit.sql.workload import KeyColumn, Query, Workload
 
 from .budget import show
+from .figures import Figures, Reckoning
 
 Floats = NDArray[np.float64]
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 """DuckDB's own idea of case knows ASCII letters only."""
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Figures:
-    """The numbers of one output column: an entry per group, each with its error bar."""
-
-    value: Floats
-    stderr: Floats
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,9 +33,11 @@ class Answer:
     names: tuple[str, ...]
     """The frame's column names: DuckDB's own, repeated ones numbered as its ``.df()`` does."""
     figures: Mapping[int, Figures]
-    """By position of the output column; the other positions are group keys."""
-    keys: pd.DataFrame
-    """The key values of every group, with the dtypes of DuckDB's own frame."""
+    """By position of the output column, for the columns that are released numbers."""
+    columns: tuple[pd.Series, ...]
+    """Every output column, with the dtype of DuckDB's own frame; released numbers are float64."""
+    labels: tuple[str, ...]
+    """Each row's group in words."""
 
     @property
     def sql(self) -> str:
@@ -54,20 +47,14 @@ class Answer:
     @property
     def df(self) -> pd.DataFrame:
         """The frame that the query would have returned, every group present; a fresh copy each time."""
-        return assemble(self.query, self.names, self.keys, {i: f.value for i, f in self.figures.items()})
+        return assemble(self.names, self.columns)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The same as plain Python values, ``None`` for a NULL key."""
-        columns: list[Sequence[Any]] = []
-        for position, column in enumerate(self.query.columns):
-            if isinstance(column.output, Key):
-                columns.append([group[column.output.index] for group in self.query.groups])
-            else:
-                columns.append(self.figures[position].value.tolist())
-        return list(zip(*columns, strict=True))
+        """The same as plain Python values, ``None`` for NULL."""
+        return list(zip(*(_plain(column) for column in self.columns), strict=True))
 
     def __repr__(self) -> str:
-        return f"<Answer to {_short(self.sql)}: {len(self.query.groups)} × {len(self.names)}>"
+        return f"<Answer to {_short(self.sql)}: {len(self.labels)} × {len(self.names)}>"
 
     def __str__(self) -> str:
         return self.df.to_string(index=False, max_rows=40)
@@ -108,7 +95,7 @@ class Answers(Sequence[Answer]):
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column")}
         numbers: dict[str, list[Floats]] = {name: [] for name in ("value", "stderr", "low", "high")}
         for index, answer in enumerate(self.answers):
-            labels = group_labels(answer.query)
+            labels = answer.labels
             for position, figures in answer.figures.items():
                 parts["query"] += [index] * len(labels)
                 parts["group"] += labels
@@ -146,57 +133,46 @@ def frame(
 ) -> Answers:
     """Rebuild every query's columns from the estimated rows of the workload."""
     half_width = estimate.half_width(confidence)
-    keys = key_frames(workload.queries)
-    answers = tuple(
-        Answer(
-            query=query,
-            names=frame_names([column.name for column in query.columns]),
-            figures={
-                position: _figures(column.output, estimate, half_width, confidence)
-                for position, column in enumerate(query.columns)
-                if not isinstance(column.output, Key)
-            },
-            keys=frame_of_keys,
-        )
-        for query, frame_of_keys in zip(workload.queries, keys, strict=True)
-    )
+    answers = tuple(_answer(query, estimate, half_width, confidence) for query in workload.queries)
     return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence)
 
 
-def _figures(output: Linear | Ratio, estimate: Estimate, half_width: Floats, confidence: float) -> Figures:
-    if isinstance(output, Linear):
-        rows = np.array(output.rows, dtype=np.int64)
-        value, half = estimate.values[rows], half_width[rows]
-        return Figures(value, estimate.stderr[rows], value - half, value + half)
-    quotient = estimate.ratio(output.numerator, output.denominator, output.low, output.high, confidence)
-    return Figures(quotient.value, quotient.stderr, quotient.low, quotient.high)
+def _answer(query: Query, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
+    keys = key_frame(query)
+    found = Reckoning(query, keys, estimate, half_width, confidence)
+    figures = {i: found.figures(c.output) for i, c in enumerate(query.columns) if is_number(c.output)}
+    columns = [
+        pd.Series(figures[i].value) if i in figures else pd.Series(found.column(c.output))
+        for i, c in enumerate(query.columns)
+    ]
+    labels = group_labels(query)
+    if query.arrangement is not None:
+        leaves = leaf_values(query.arrangement.leaves, estimate.values)
+        kept = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
+        figures = {i: f.at(kept) for i, f in figures.items()}
+        columns = [column.iloc[kept].reset_index(drop=True) for column in columns]
+        labels = [labels[i] for i in kept]
+    return Answer(query, frame_names([c.name for c in query.columns]), figures, tuple(columns), tuple(labels))
 
 
-def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
-    """The key columns of every query; queries over the same groups share one frame."""
-    known: dict[tuple[Any, ...], pd.DataFrame] = {}
-    frames = []
-    for query in queries:
-        types = tuple(key.type for key in query.keys)
-        if (types, query.groups) not in known:
-            names = tuple(f"key_{i}" for i in range(len(types)))
-            known[types, query.groups] = typed_frame(names, types, query.groups) if types else pd.DataFrame(index=[0])
-        frames.append(known[types, query.groups])
-    return frames
-
-
-def assemble(query: Query, names: Sequence[str], keys: pd.DataFrame, values: Mapping[int, Floats]) -> pd.DataFrame:
-    """Put key columns and value columns in the order of the SELECT list."""
-    frame = pd.DataFrame(
-        {
-            position: keys.iloc[:, column.output.index] if isinstance(column.output, Key) else values[position]
-            for position, column in enumerate(query.columns)
-        },
-        index=pd.RangeIndex(len(query.groups)),
-        copy=True,
-    )
+def assemble(names: Sequence[str], columns: Sequence[pd.Series]) -> pd.DataFrame:
+    """Columns side by side under names that may repeat."""
+    frame = pd.DataFrame(dict(enumerate(columns)), copy=True)
     frame.columns = pd.Index(list(names), dtype="str")
     return frame
+
+
+def _plain(column: pd.Series) -> list[Any]:
+    """Python's own values; None for what is missing in a column that is not made of floats."""
+    if column.dtype.kind == "f":
+        return [float(value) for value in column]
+    return [None if pd.isna(value) else _native(value) for value in column]
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def frame_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
         max_rows_per_unit=declared.max_rows_per_unit,
         public=declared.public,
         version=declared.version or "",
+        view=table.view,
     )
 
 

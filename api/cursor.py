@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
-from tacit.sql.workload import Key
+from tacit.sql.present import column_type
 
 from .answers import Answer, Answers
 from .errors import InterfaceError, ProgrammingError
@@ -87,11 +87,7 @@ class Cursor:
         answer = self._current
         if answer is None:
             return None
-        keys = answer.query.keys
-        return tuple(
-            (c.name, keys[c.output.index].type if isinstance(c.output, Key) else "DOUBLE", *(None,) * 5)
-            for c in answer.query.columns
-        )
+        return tuple((c.name, column_type(answer.query, c.output), *(None,) * 5) for c in answer.query.columns)
 
     @property
     def rowcount(self) -> int:

@@ -11,15 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, baselines
-from tacit.sql.workload import Cell, Key, Linear, Query
+from tacit.sql.present import is_number, rows_used
+from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
 from .answers import frame_names, group_labels
 from .budget import show
-from .steps import Compiled, Priced, rows_of
+from .steps import Compiled, Priced
 
 Floats = NDArray[np.float64]
 
 _AVG_NOTE = "AVG: depends on the released count"
+_COMPUTED_NOTE = "computed: depends on the released values"
 _WORDS = {
     "split": "budget split per query",
     "results": "noise on every result",
@@ -71,14 +73,14 @@ class Plan:
         for index, query in enumerate(self.queries):
             labels, names = group_labels(query), frame_names([column.name for column in query.columns])
             for name, column in zip(names, query.columns, strict=True):
-                if isinstance(column.output, Key):
+                if not is_number(column.output):
                     continue
-                linear = isinstance(column.output, Linear)
-                rows += column.output.rows if isinstance(column.output, Linear) else [-1] * len(labels)
+                found, notes = _predicted(column.output, len(labels))
+                rows += found
                 parts["query"] += [index] * len(labels)
                 parts["group"] += labels
                 parts["column"] += [name] * len(labels)
-                parts["note"] += ["" if linear else _AVG_NOTE] * len(labels)
+                parts["note"] += notes
         numbers = {"stderr": self.stderr, "half_width": self.half_width, **self.alternative_stderr}
         at = np.array(rows, dtype=np.int64)
         return pd.DataFrame(
@@ -125,6 +127,19 @@ def _number(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
+def _predicted(output: Output, count: int) -> tuple[list[int], list[str]]:
+    """The row of the workload behind each figure, or -1 and a note where the error depends on released values."""
+    match output:
+        case Linear(rows):
+            return list(rows), [""] * count
+        case Stacked(parts):
+            found = [_predicted(part, size) for size, part in parts]
+            return [row for rows, _ in found for row in rows], [note for _, notes in found for note in notes]
+        case Ratio():
+            return [-1] * count, [_AVG_NOTE] * count
+    return [-1] * count, [_COMPUTED_NOTE] * count
+
+
 def predict(compiled: Compiled, priced: Priced | None, cost: Amount, confidence: float) -> Plan:
     """The plan as its reader sees it; ``priced=None`` for a batch that reads no private row."""
     workload, rows = compiled.workload, compiled.rows
@@ -137,7 +152,7 @@ def predict(compiled: Compiled, priced: Priced | None, cost: Amount, confidence:
     plan, epsilon, delta = priced.plan, priced.epsilon, priced.delta
     query_of_row = np.zeros(rows, dtype=np.int64)
     for index, query in reversed(list(enumerate(workload.queries))):
-        query_of_row[rows_of(query)] = index
+        query_of_row[rows_used(query)] = index
     others = baselines(compiled.blocks, query_of_row.tolist(), epsilon, delta)
     largest = np.abs(workload.matrix).max(axis=1, initial=0.0)
     scale = np.divide(1.0, largest, out=np.zeros(rows), where=largest > 0)

@@ -27,12 +27,13 @@ from tacit.engine import (
 from tacit.engine.amounts import exact_sum
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
+from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
-from tacit.sql.workload import Key, Linear, Query, Ratio, Workload
+from tacit.sql.workload import Linear, Output, Query, Stacked, Workload
 
 from .budget import Purse, smaller
 from .catalog import with_versions
-from .errors import BudgetError, OperationalError, PrivacyParameterError, ProgrammingError
+from .errors import BudgetError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
 
 T = TypeVar("T")
 
@@ -118,8 +119,10 @@ class Desk:
 
 
 def compile_ask(desk: Desk, ask: Ask) -> Compiled:
-    """SQL text to blocks. Reads the catalog only."""
+    """SQL text to blocks. Reads the catalog and, for joins, the keys of public tables."""
     workload = compile_batch(ask.batch, desk.catalog, ask.params, desk.limits)
+    for scan in workload.scans:
+        check_joins(desk.source, scan)
     pairs = [
         (scan, block_of(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, unit=scan.unit))
         for scan in workload.scans
@@ -133,6 +136,17 @@ def compile_ask(desk: Desk, ask: Ask) -> Compiled:
         public=tuple(scan for scan in workload.scans if scan.table.public),
         weights=_row_weights(workload, ask.weights),
     )
+
+
+def check_joins(source: Source, scan: Scan) -> None:
+    """Each private row may match at most one row of a public table: its key must be one."""
+    for _, join in scan.joins:
+        key = tuple(theirs for _, theirs in join.on)
+        if not source.unique(join.table.name, key):
+            raise NotSupportedError(
+                f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
+                f"many times\nhint: join {join.table.name} on a column that is unique in it"
+            )
 
 
 def read_public(source: Source, compiled: Compiled) -> NDArray[np.float64]:
@@ -294,30 +308,23 @@ def _sealed(step: Callable[[], T]) -> T:
     )
 
 
-def rows_of(query: Query) -> list[int]:
-    """Every row of the workload that a query uses."""
-    rows: list[int] = []
-    for column in query.columns:
-        match column.output:
-            case Linear(linear):
-                rows += linear
-            case Ratio(numerator, denominator):
-                rows += [*numerator, *denominator]
-            case Key():
-                pass
-    return rows
+def _is_linear(output: Output) -> bool:
+    if isinstance(output, Stacked):
+        return all(_is_linear(part) for _, part in output.parts)
+    return isinstance(output, Linear)
 
 
 def _linear_rows(queries: Sequence[Query]) -> NDArray[np.int64]:
     """The rows that ``error=`` speaks of; refuses AVG, whose error no plan can promise."""
     rows: set[int] = set()
     for index, query in enumerate(queries):
-        if any(isinstance(column.output, Ratio) for column in query.columns):
+        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns):
             raise PrivacyParameterError(
-                f"error= cannot be promised for query {index}: the error of AVG depends on the released count\n"
+                f"error= cannot be promised for query {index}: the error of AVG and of other computed figures depends "
+                "on the released values\n"
                 "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
             )
-        rows.update(rows_of(query))
+        rows.update(rows_used(query))
     return np.array(sorted(rows), dtype=np.int64)
 
 
@@ -331,7 +338,7 @@ def _row_weights(workload: Workload, weights: tuple[float, ...] | None) -> NDArr
         )
     of_row = np.zeros(workload.matrix.shape[0])
     for weight, query in zip(weights, workload.queries, strict=True):
-        rows = rows_of(query)
+        rows = rows_used(query)
         of_row[rows] = np.maximum(of_row[rows], weight)
     return np.where(of_row > 0, of_row, 1.0)
 

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.sql import compile_batch
-from tacit.sql.workload import Key, Linear, Ratio, Workload
+from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
+from tacit.sql.workload import Workload
 
-from .answers import assemble, frame_names, key_frames
+from .answers import assemble, frame_names
 from .connection import Batch, Connection, Params
 from .errors import InterfaceError, OperationalError
 
@@ -40,19 +41,13 @@ def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[
     workload = _compile(con, batch, params)
     exact = workload.matrix @ _counts(con, workload).astype(np.float64)
     frames = []
-    for query, keys in zip(workload.queries, key_frames(workload.queries), strict=True):
-        values: dict[int, NDArray[np.float64]] = {}
-        for position, column in enumerate(query.columns):
-            match column.output:
-                case Linear(rows):
-                    values[position] = exact[list(rows)]
-                case Ratio(numerator, denominator):
-                    bottom = exact[list(denominator)]
-                    top = np.where(bottom > 0, exact[list(numerator)], np.nan)
-                    values[position] = top / np.where(bottom > 0, bottom, 1.0)
-                case Key():
-                    pass
-        frames.append(assemble(query, frame_names([c.name for c in query.columns]), keys, values))
+    for query in workload.queries:
+        keys = key_frame(query)
+        columns = [pd.Series(exact_values(query, c.output, keys, exact)) for c in query.columns]
+        if query.arrangement is not None:
+            kept = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, exact))
+            columns = [column.iloc[kept].reset_index(drop=True) for column in columns]
+        frames.append(assemble(frame_names([c.name for c in query.columns]), columns))
     return frames
 
 

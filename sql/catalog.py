@@ -29,12 +29,26 @@ class Range:
 
 @dataclass(frozen=True)
 class Column:
-    """A column with its DuckDB type and what the policy declares of it."""
+    """A column with its DuckDB type and what is declared of it; or one that is computed from such columns."""
 
     name: str
     type: str
     nullable: bool = True
     domain: Values | Range | None = None
+    expression: str = ""
+    """How a derived column is computed, as SQL that cannot fail; empty for a stored one."""
+    inputs: tuple[Column, ...] = ()
+    """The stored columns that a derived one is computed from."""
+
+    @property
+    def reference(self) -> str:
+        """SQL for the column's value in the scan."""
+        return self.expression or '"' + self.name.replace('"', '""') + '"'
+
+    @property
+    def stored(self) -> tuple[Column, ...]:
+        """The stored columns behind this one."""
+        return self.inputs or (self,)
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,8 @@ class Table:
     max_rows_per_unit: int = 1
     public: bool = False
     version: str = ""
+    view: str = ""
+    """The SELECT behind a view; a view is read as if that text stood in its place."""
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:

@@ -111,7 +111,7 @@ class _Grid:
                 hint="split it into batches that mention fewer columns at a time",
             )
         self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
-        self._measures = {m.column.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
+        self._measures = {m.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
 
     def tags(self, block: Block) -> Integers:

@@ -11,7 +11,7 @@ from tacit.errors import SqlError
 
 from .catalog import Bound
 from .constants import Parameters, constant, is_constant
-from .parse import Limits, Statement, parse_batch
+from .parse import Limits, Statement, bare, parse_batch
 
 Bounds = tuple[Bound | None, Bound | None]
 
@@ -35,10 +35,10 @@ def _comparisons(expression: str) -> Iterator[tuple[str, Bound | None, Bound | N
         (statement,) = parse_batch(f"SELECT 1 WHERE {expression}", Limits())
     except SqlError:
         return
-    where = statement.tree.args["where"].this.unnest()
+    where = bare(statement.tree.args["where"].this)
     for part in where.flatten() if isinstance(where, exp.And) else [where]:
-        node = part.unnest()
-        column = node.this.unnest() if isinstance(node.this, exp.Expr) else None
+        node = bare(part)
+        column = bare(node.this) if isinstance(node.this, exp.Expr) else None
         if not isinstance(column, exp.Column):
             continue
         if isinstance(node, exp.Between):

@@ -1,16 +1,20 @@
-"""SQL batch → Workload: parse, read every SELECT, cut the columns, build and merge the cells."""
+"""SQL batch → Workload: parse, read every query, cut the columns, build and merge the cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
+from tacit.errors import LimitError
 
+from .batch import BatchReader
 from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
 from .parse import Limits, parse_batch
-from .select import BatchReader
+from .select import read_query
 from .workload import Workload
 
 
@@ -24,15 +28,30 @@ def compile_batch(
     limits = limits or Limits()
     parameters = Parameters(params)
     reader = BatchReader(catalog, parameters, limits)
-    queries = tuple(reader.read(statement) for statement in parse_batch(batch, limits))
+    queries = tuple(read_query(reader, statement) for statement in parse_batch(batch, limits))
     parameters.check_all_used()
     parts: list[TableCells] = []
     width = 0
     for table in reader.tables:
-        parts.append(build_cells(table.table, table.attributes, table.measures, list(table.blocks), width, limits))
-        width = parts[-1].scan.columns.stop
-    matrix = np.zeros((reader.row_count, width))
+        part = build_cells(table.table, table.attributes, table.measures, list(table.blocks), width, limits)
+        joins = tuple((label, join) for join, label in table.joins.items())
+        parts.append(replace(part, scan=replace(part.scan, private=table.private, joins=joins)))
+        width = part.scan.columns.stop
+    if len(reader.specs) * width > limits.entries:
+        raise LimitError(
+            f"the batch would need a matrix of {len(reader.specs):,} answers by {width:,} cells",
+            hint="split it into several batches, or name fewer constants",
+        )
+    matrix = np.zeros((len(reader.specs), width))
+    combine = _combinations(reader)
     for table, part in zip(reader.tables, parts, strict=True):
         rows = [number for numbers in table.blocks.values() for number in numbers]
-        matrix[rows, part.scan.columns] = part.matrix
+        matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
     return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))
+
+
+def _combinations(reader: BatchReader) -> sparse.csr_array:
+    """The rows of the workload over the rows of all blocks."""
+    entries = [(row, number, weight) for spec, row in reader.specs.items() for weight, number in spec]
+    rows, numbers, weights = zip(*entries, strict=True) if entries else ((), (), ())
+    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.block_count))

@@ -14,13 +14,14 @@ from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
 from . import scratch
-from .parse import Statement
+from .parse import Statement, bare
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
 _FOLDABLE = (
     exp.Literal, exp.Neg, exp.Paren, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Boolean, exp.Null,
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Interval, exp.Var, exp.IntervalSpan,
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In,
 )  # fmt: skip
 """What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
 
@@ -102,7 +103,7 @@ def is_constant(node: exp.Expr) -> bool:
 
 def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
     """The value of an expression without columns."""
-    node = _unwrapped(node)
+    node = bare(node)
     if isinstance(node, exp.Literal):
         return _literal(node)
     if isinstance(node, exp.Null):
@@ -115,12 +116,6 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
         positive = _literal(node.this)
         return Constant(positive.kind, -positive.value)
     return _folded(node, statement, params)
-
-
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 def _literal(node: exp.Literal) -> Constant:
@@ -163,7 +158,7 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
 
     def written_in(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Placeholder):
-            return _as_literal(_bound(part, statement, params))
+            return bound_literal(part, statement, params)
         return part
 
     folded = scratch.fold(node.copy().transform(written_in).sql("duckdb"))
@@ -180,6 +175,16 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
             sql=statement.source, start=start, end=end,
             hint="write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
         ) from None  # fmt: skip
+
+
+def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameters) -> exp.Expr:
+    """A parameter's value as a literal."""
+    return _as_literal(_bound(node, statement, params))
+
+
+def folded_condition(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
+    """A condition between constants, evaluated by DuckDB."""
+    return _folded(node, statement, params)
 
 
 def _as_literal(value: Constant) -> exp.Expr:

@@ -16,6 +16,7 @@ from .ordering import Incomparable, ordering
 from .parse import Limits
 from .predicate import Asks, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
+from .scalar import column_bounds
 from .scan import UNIT, Measure
 
 _WIDEST = 1e300
@@ -30,20 +31,16 @@ def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Me
             f"{column.name} is a {column.type} and cannot be summed",
             sql=source, start=start, end=end, hint="sum a column of numbers, or use COUNT",
         )  # fmt: skip
-    domain = column.domain
-    if order.kind == "truth":
-        low, high = 0.0, 1.0
-    elif isinstance(domain, Range):
-        low, high = float(domain.min), float(domain.max)  # type: ignore[arg-type]
-    elif isinstance(domain, Values) and domain.values and domain.other is None:
-        low, high = float(min(domain.values)), float(max(domain.values))
-    else:
+    ends = column_bounds(column)
+    if ends is None:
+        missing = next((c for c in column.stored if column_bounds(c) is None), column)
         raise DomainError(
-            f"SUM and AVG need to know the range of {column.name}",
+            f"SUM and AVG need to know the range of {missing.name}",
             sql=source, start=start, end=end,
             hint=f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: "
-            f"{_toml_key(column.name)} = {{ min = 0, max = 100 }}",
+            f"{_toml_key(missing.name)} = {{ min = 0, max = 100 }}",
         )  # fmt: skip
+    low, high = ends
     width = high - low
     if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
         raise DomainError(
@@ -54,10 +51,10 @@ def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Me
 
 
 def groups(
-    table: Table, attribute: Attribute, source: str, start: int, end: int, limits: Limits
+    table: Table, attribute: Attribute, column: Column, source: str, start: int, end: int, limits: Limits
 ) -> list[tuple[Any, Predicate]]:
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
-    column, order = attribute.column, attribute.order
+    order = attribute.order
     missing = DomainError(
         f"GROUP BY {column.name} needs a declared list of its values: tacit cannot look them up in the data",
         sql=source, start=start, end=end, hint=_group_hint(table, column),
@@ -70,7 +67,7 @@ def groups(
     elif column.type == "BOOLEAN":
         values = [False, True]
     elif isinstance(domain, Range) and order.discrete:
-        values = _listed(domain, attribute, limits, source, start, end)
+        values = _listed(domain, attribute, column, limits, source, start, end)
     else:
         raise missing
     try:
@@ -94,20 +91,24 @@ def groups(
     return found
 
 
-def _listed(domain: Range, attribute: Attribute, limits: Limits, source: str, start: int, end: int) -> list[Any]:
+def _listed(
+    domain: Range, attribute: Attribute, column: Column, limits: Limits, source: str, start: int, end: int
+) -> list[Any]:
     order = attribute.order
     assert order is not None
     low, high = (attribute.places([Constant.of(bound)])[0] for bound in (domain.min, domain.max))
     count = high[1] - low[0]
     if count > limits.rows:
         raise LimitError(
-            f"GROUP BY {attribute.column.name} has {count:,} groups, more than {limits.rows:,}",
+            f"GROUP BY {column.name} has {count:,} groups, more than {limits.rows:,}",
             sql=source, start=start, end=end, hint="declare a narrower range or a list of values",
         )  # fmt: skip
     return [order.value(cut) for cut in range(low[0], high[1])]
 
 
 def _group_hint(table: Table, column: Column) -> str:
+    if column.expression:  # what is missing is the list of a column that it is computed from
+        column = next((c for c in column.stored if not isinstance(c.domain, Values)), column.stored[0])
     order = ordering(column.type)
     place = f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: {_toml_key(column.name)} = "
     if order is not None and order.kind == "text":

@@ -70,6 +70,11 @@ class Ordering:
     discrete: bool
     """Whether a declared range lists its groups: whole numbers and days."""
 
+    def listed(self, low: Any, high: Any) -> range:
+        """The positions from one value to another, both included."""
+        first, last = (self.locate(Constant.of(value), "")[0] for value in (low, high))
+        return range(first, last + 1)
+
     def at_or_after(self, column: str, cut: Cut) -> str:
         """SQL for "the value lies at this cut or after it"."""
         if self.kind == "text" and cut[1]:

@@ -64,6 +64,13 @@ class Statement:
         return start, end
 
 
+def bare(node: exp.Expr) -> exp.Expr:
+    """An expression without the parentheses around it; a subquery keeps its own."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
     """Split a batch into statements. Raises only errors that point at the text."""
     texts = [batch] if isinstance(batch, str) else batch

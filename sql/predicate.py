@@ -13,12 +13,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
-from tacit.errors import SqlError, TypeMismatchError, UnsupportedSqlError
+from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
-from .constants import Constant, Parameters, constant, is_constant
+from .catalog import Column
+from .constants import Constant, constant, folded_condition, is_constant
 from .ordering import Incomparable
-from .parse import Statement
+from .parse import bare
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
+from .scalar import Scope, scalar
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,14 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {  # operator, and the ope
 
 
 class PredicateReader:
-    """sqlglot's tree → ``Predicate``, asking each column's ``Attribute`` on the way."""
+    """sqlglot's tree → ``Predicate``, asking each column's ``Attribute`` on the way.
 
-    def __init__(self, statement: Statement, params: Parameters, attribute: Callable[[exp.Column], Attribute]) -> None:
-        self._statement = statement
-        self._params = params
+    A column, or an expression over the row, compared with constants cuts that column. Any other condition that can
+    be computed from one row is a column of its own that is true, false or NULL.
+    """
+
+    def __init__(self, scope: Scope, attribute: Callable[[Column], Attribute]) -> None:
+        self._scope = scope
         self._attribute = attribute
 
     def read(self, node: exp.Expr) -> Predicate:
@@ -139,146 +144,121 @@ class PredicateReader:
             return self._in(node)
         if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
             return self._distinct(node)
-        if isinstance(node, exp.Column):
-            return self._bare_column(node)
         if is_constant(node):
             return self._fixed(node)
-        raise self._unsupported(node, "tacit does not know this predicate")
+        return self._condition(node)
 
     def _comparison(self, node: exp.Expr) -> Predicate:
         operator, exchanged = _COMPARISONS[type(node)]
-        left, right = _bare(node.this), _bare(node.expression)
-        if isinstance(left, exp.Column) and is_constant(right):
-            return self._ask(left, operator, [right])
-        if isinstance(right, exp.Column) and is_constant(left):
-            return self._ask(right, exchanged, [left])
+        left, right = bare(node.this), bare(node.expression)
         if is_constant(left) and is_constant(right):
             return self._fixed(node)
-        raise self._unsupported(node, "a comparison needs one column on one side and a constant on the other")
+        if is_constant(right):
+            return self._ask(node, left, operator, [right])
+        if is_constant(left):
+            return self._ask(node, right, exchanged, [left])
+        return self._condition(node)
 
     def _between(self, node: exp.Between) -> Predicate:
-        column, low, high = _bare(node.this), node.args["low"], node.args["high"]
-        if not (isinstance(column, exp.Column) and is_constant(low) and is_constant(high)):
-            raise self._unsupported(node, "BETWEEN needs a column and two constants")
-        attribute = self._attribute(column)
-        low, high = self._constant(low), self._constant(high)
-        inside = self._between_constants(attribute, column, low, high)
+        low, high = node.args["low"], node.args["high"]
+        if not (is_constant(low) and is_constant(high)) or is_constant(node.this):
+            return self._condition(node)
+        attribute = self._attribute(scalar(node.this, self._scope))
+        if attribute.order is None:
+            return self._condition(node)
+        ends = self._constant(low), self._constant(high)
+        inside = self._between_constants(node, attribute, *ends)
         if node.args.get("symmetric"):
-            return Some((inside, self._between_constants(attribute, column, high, low)))
+            return Some((inside, self._between_constants(node, attribute, *ends[::-1])))
         return inside
 
-    def _between_constants(self, attribute: Attribute, column: exp.Column, low: Constant, high: Constant) -> Predicate:
+    def _between_constants(self, node: exp.Expr, attribute: Attribute, low: Constant, high: Constant) -> Predicate:
         """``low <= column AND column <= high``, with both constants read in one comparison type."""
+        known = [c for c in (low, high) if c.kind != "null"]
+        places = self._located(node, attribute, lambda: attribute.places(known))
 
-        def side(operator: str, index: int) -> Predicate:
-            bound = (low, high)[index]
+        def side(operator: str, bound: Constant) -> Predicate:
             if bound.kind == "null":
-                return Asks(attribute.column.name, self._asked(column, lambda: attribute.compare(operator, [bound])))
-            known = [c for c in (low, high) if c.kind != "null"]
-            place = self._located(column, lambda: attribute.places(known))[known.index(bound)]
-            question = attribute.ask(Question(((operator, place),), FALSE, UNKNOWN))
-            return Asks(attribute.column.name, question)
+                return Asks(attribute.column.name, attribute.compare(operator, [bound]))
+            question = Question(((operator, places[known.index(bound)]),), FALSE, UNKNOWN)
+            return Asks(attribute.column.name, attribute.ask(question))
 
-        return All((side(">=", 0), side("<=", 1)))
+        return All((side(">=", low), side("<=", high)))
 
     def _in(self, node: exp.In) -> Predicate:
-        column, items = _bare(node.this), list(node.expressions)
-        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
-            raise self._unsupported(node, "IN needs a list of constants")
-        if not (isinstance(column, exp.Column) and all(is_constant(item) for item in items)):
-            raise self._unsupported(node, "IN needs a column and a list of constants")
-        return self._ask(column, "=", items)
+        items = list(node.expressions)
+        constants = all(is_constant(item) for item in items)
+        if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not constants:
+            return self._condition(node)
+        if is_constant(node.this):
+            return self._condition(node)
+        return self._ask(node, bare(node.this), "=", items)
 
     def _distinct(self, node: exp.Expr) -> Predicate:
         operator = "=" if isinstance(node, exp.NullSafeEQ) else "<>"
-        left, right = _bare(node.this), _bare(node.expression)
-        if isinstance(right, exp.Column):
+        left, right = bare(node.this), bare(node.expression)
+        if is_constant(left):
             left, right = right, left
-        if not (isinstance(left, exp.Column) and is_constant(right)):
-            raise self._unsupported(node, "IS DISTINCT FROM needs one column and one constant")
-        attribute, value = self._attribute(left), self._constant(right)
-        question = self._asked(node, lambda: attribute.compare(operator, [value], null_safe=True))
+        if is_constant(left) or not is_constant(right):
+            return self._condition(node)
+        attribute, value = self._attribute(scalar(left, self._scope)), self._constant(right)
+        if attribute.order is None and value.kind != "null":
+            return self._condition(node)
+        question = self._located(node, attribute, lambda: attribute.compare(operator, [value], null_safe=True))
         return Asks(attribute.column.name, question)
 
     def _is(self, node: exp.Is) -> Predicate:
-        subject, what = _bare(node.this), node.expression
-        if isinstance(what, exp.Null) and isinstance(subject, exp.Column):
-            attribute = self._attribute(subject)
-            attribute.ask(NOT_NULL)
-            return Asks(attribute.column.name, attribute.ask(IS_NULL))
-        if isinstance(what, exp.Null):
-            return IsTruth(self.read(subject), UNKNOWN)
+        subject, what = bare(node.this), node.expression
         if isinstance(what, exp.Boolean):
             return IsTruth(self.read(subject), TRUE if what.this else FALSE)
-        raise self._unsupported(node, "IS takes NULL, TRUE or FALSE")
+        if not isinstance(what, exp.Null):
+            raise self._scope.error(UnsupportedSqlError, node, "IS takes NULL, TRUE or FALSE", "write IS NULL")
+        if isinstance(subject, exp.Connector | exp.Predicate | exp.Not) and not isinstance(subject, exp.Case):
+            return IsTruth(self.read(subject), UNKNOWN)
+        if is_constant(subject):
+            return Fixed(TRUE if self._constant(subject).kind == "null" else FALSE)
+        attribute = self._attribute(scalar(subject, self._scope))
+        attribute.ask(NOT_NULL)
+        return Asks(attribute.column.name, attribute.ask(IS_NULL))
 
-    def _bare_column(self, node: exp.Column) -> Predicate:
-        attribute = self._attribute(node)
-        if attribute.column.type != "BOOLEAN":
-            raise self._error(
+    def _condition(self, node: exp.Expr) -> Predicate:
+        """A condition that is a column of its own: true, false or NULL for each row."""
+        column = scalar(node, self._scope)
+        if column.type != "BOOLEAN":
+            raise self._scope.error(
                 TypeMismatchError,
                 node,
-                f"{attribute.column.name} is a {attribute.column.type}, not a condition",
-                f"compare it with something, as in {attribute.column.name} <> 0",
+                f"{node.sql('duckdb')[:60]} is a {column.type}, not a condition",
+                "compare it with something, as in age <> 0",
             )
-        return Asks(attribute.column.name, attribute.compare("=", [Constant("bool", True)]))
+        attribute = self._attribute(column)
+        return Asks(column.name, attribute.compare("=", [Constant("bool", True)]))
 
     def _fixed(self, node: exp.Expr) -> Predicate:
-        bare = _bare(node)
-        value = self._constant(bare) if type(bare) not in _COMPARISONS else self._folded_comparison(bare)
+        """A condition without columns: DuckDB says what it is."""
+        value = folded_condition(node, self._scope.statement, self._scope.params)
         if value.kind == "null":
             return Fixed(UNKNOWN)
         if value.kind != "bool":
-            raise self._error(TypeMismatchError, node, "this constant is not a condition", "write TRUE or FALSE")
+            raise self._scope.error(TypeMismatchError, node, "this constant is not a condition", "write TRUE or FALSE")
         return Fixed(TRUE if value.value else FALSE)
 
-    def _folded_comparison(self, node: exp.Expr) -> Constant:
-        """Two constants compared: put the left one in a column of its own type and ask that."""
-        left, right = self._constant(_bare(node.this)), self._constant(_bare(node.expression))
-        if left.kind == "null" or right.kind == "null":
-            return Constant("null", None)
-        try:
-            less, equal = left.value < right.value, left.value == right.value
-        except TypeError:
-            raise self._error(
-                TypeMismatchError, node, "these two constants cannot be compared", "write both in one type"
-            ) from None
-        operator = _COMPARISONS[type(node)][0]
-        truth = {"=": equal, "<>": not equal, "<": less, "<=": less or equal, ">": not (less or equal)}
-        return Constant("bool", truth.get(operator, not less))
-
-    def _ask(self, column: exp.Column, operator: str, items: list[exp.Expr]) -> Predicate:
-        attribute = self._attribute(column)
+    def _ask(self, node: exp.Expr, subject: exp.Expr, operator: str, items: list[exp.Expr]) -> Predicate:
+        attribute = self._attribute(scalar(subject, self._scope))
+        if attribute.order is None:
+            return self._condition(node)
         values = [self._constant(item) for item in items]
-        span = column.parent or column
-        question = self._asked(span, lambda: attribute.compare(operator, values))
+        question = self._located(node, attribute, lambda: attribute.compare(operator, values))
         return Asks(attribute.column.name, question)
 
     def _constant(self, node: exp.Expr) -> Constant:
-        return constant(node, self._statement, self._params)
+        return constant(node, self._scope.statement, self._scope.params)
 
-    def _asked(self, node: exp.Expr, ask: Callable[[], Question]) -> Question:
-        return self._located(node, ask)
-
-    def _located(self, node: exp.Expr, ask: Callable[[], T]) -> T:
+    def _located(self, node: exp.Expr, attribute: Attribute, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except Incomparable as error:
-            column = node if isinstance(node, exp.Column) else node.find(exp.Column)
-            kind = self._attribute(column).column.type if isinstance(column, exp.Column) else "column"
-            raise self._error(TypeMismatchError, node, f"a {kind} cannot be compared with this", error.hint) from None
-
-    def _unsupported(self, node: exp.Expr, message: str) -> SqlError:
-        return self._error(
-            UnsupportedSqlError, node, message, "write conditions such as age < 18 or state IN ('NY', 'NJ')"
-        )
-
-    def _error(self, kind: type[SqlError], node: exp.Expr, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+            kind = attribute.column.type
+            raise self._scope.error(
+                TypeMismatchError, node, f"a {kind} cannot be compared with this", error.hint
+            ) from None

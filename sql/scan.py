@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,14 @@ UNIT = 1 << 30
 
 
 @dataclass(frozen=True)
+class Join:
+    """A table joined to the base by equality: (what the base has, column of the table) for each pair."""
+
+    table: Table
+    on: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Measure:
     """A summed column and its clamp.
 
@@ -28,6 +37,11 @@ class Measure:
     column: Column
     low: float
     high: float
+
+    @property
+    def name(self) -> str:
+        """The summed column's name."""
+        return self.column.name
 
 
 def grid_shape(regions: Sequence[Regions], measures: Sequence[Measure]) -> tuple[int, ...]:
@@ -46,7 +60,9 @@ class Scan:
     (all of it to one point when nothing is summed), hence at most ``unit`` in total to the cells. It is a convex
     mix of unit vectors; a norm is convex, so adding or removing a row moves L·x by at most ``unit`` times the
     largest column norm of L, in L1 and in L2. At most ``rows_per_unit`` rows of a privacy unit are kept, so a
-    unit moves it by at most ``rows_per_unit`` times that.
+    unit moves it by at most ``rows_per_unit`` times that. A public table is joined on a key of its own, so it adds
+    columns and no row. Private tables are bounded one by one and then joined on the unit itself, so a unit has at
+    most the product of their bounds.
     """
 
     table: Table
@@ -55,6 +71,15 @@ class Scan:
     regions: tuple[Regions, ...]
     measures: tuple[Measure, ...]
     cell_of: NDArray[np.int64] = field(repr=False)
+    private: tuple[tuple[str, Join], ...] = ()
+    """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
+    joins: tuple[tuple[str, Join], ...] = ()
+    """Public tables joined on a key of theirs."""
+
+    @property
+    def name(self) -> str:
+        """What is counted, in words."""
+        return " JOIN ".join([self.table.name, *(join.table.name for _, join in self.private)])
 
     @property
     def unit(self) -> int:
@@ -64,7 +89,9 @@ class Scan:
     @property
     def rows_per_unit(self) -> int:
         """At most so many rows of one privacy unit are counted."""
-        return self.table.max_rows_per_unit if self.table.privacy_unit else 1
+        if self.table.privacy_unit is None:
+            return 1
+        return math.prod([self.table.max_rows_per_unit, *(join.table.max_rows_per_unit for _, join in self.private)])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,6 +115,7 @@ class Scan:
         ]
         parts += [(r.column.name.lower(), r.cuts, r.region_of_piece) for r in self.regions]
         parts += [(m.column.name.lower(), m.low, m.high) for m in self.measures]
+        parts += [(label, j.table.name.lower(), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()

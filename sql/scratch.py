@@ -60,10 +60,60 @@ def fold(expression: str) -> tuple[Any, str] | None:
 
 
 @lru_cache(maxsize=4096)
-def display_name(expression: str, column: str, type_: str, table: str) -> str:
-    """The name DuckDB gives to an unnamed output column that uses one input column."""
-    query = f"SELECT {expression} FROM (SELECT NULL::{type_} AS {quote(column)}) AS {quote(table)} LIMIT 0"  # noqa: S608
-    return str(_connection().execute(query).description[0][0])
+def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None:
+    """The type of an expression over columns of the given names and types; None when DuckDB has none for it."""
+    nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
+    try:
+        row = _connection().execute(f"SELECT typeof({expression}) FROM (SELECT {nulls})").fetchone()  # noqa: S608
+    except duckdb.Error:
+        return None
+    return str(row[0]) if row else None
+
+
+def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]], ...]) -> tuple[Any, ...] | None:
+    """What an expression makes of all combinations of listed values: distinct, without NULL, in order of appearance."""
+    frames = [frame((name,), (type_,), tuple((v,) for v in values)) for name, type_, values in columns]
+    connection = _connection().cursor()
+    try:
+        for i, values in enumerate(frames):
+            connection.register(f"listed_{i}", values.assign(**{f"ordinal_{i}": range(len(values))}))
+        orders = ", ".join(f"ordinal_{i}" for i in range(len(frames)))
+        source = ", ".join(
+            f"(SELECT CAST({quote(name)} AS {type_}) AS {quote(name)}, ordinal_{i} FROM listed_{i})"  # noqa: S608
+            for i, (name, type_, _) in enumerate(columns)
+        )
+        found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
+    except duckdb.Error:
+        return None
+    finally:
+        connection.close()
+    return tuple(dict.fromkeys(value for (value,) in found if value is not None))
+
+
+def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series:
+    """An expression over the rows of a frame of released values, or a query of the table ``released``.
+
+    The frame gets a column ``ordinal``. An error that a released value causes becomes NULL.
+    """
+    connection = _connection().cursor()
+    try:
+        connection.register("released", table.assign(ordinal=range(len(table))))
+        sql = query or f"SELECT TRY({expression}) FROM released ORDER BY ordinal"  # noqa: S608
+        result: pd.Series = connection.execute(sql).df().iloc[:, 0]
+        return result
+    finally:
+        connection.close()
+
+
+@lru_cache(maxsize=4096)
+def display_name(expression: str, columns: tuple[tuple[str, str], ...], table: str) -> str | None:
+    """The name DuckDB gives to an unnamed output column; None when it cannot say."""
+    nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
+    query = f"SELECT {expression} FROM (SELECT {nulls}) AS {quote(table)} LIMIT 0"  # noqa: S608
+    try:
+        return str(_connection().execute(query).description[0][0])
+    except duckdb.Error:
+        return None
 
 
 def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:

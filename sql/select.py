@@ -1,229 +1,164 @@
-"""Reading one SELECT: its table, its groups, its aggregates. Everything not understood is refused by name."""
+"""Reading one SELECT: its groups, its outputs and what becomes of the rows. What is not understood is refused."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
-from functools import partial
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
-from tacit.errors import LimitError, SqlError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import LimitError, SqlError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
 
 from . import scratch
-from .catalog import Catalog, Column, Table
-from .cells import Block
-from .constants import Parameters, constant, is_constant
-from .domains import clamp, groups
-from .names import nearest
-from .parse import Limits, Statement
-from .predicate import ALWAYS, Asks, Fixed, Predicate, PredicateReader
-from .regions import FALSE, IS_NULL, NOT_NULL, Attribute
-from .scan import Measure
-from .workload import Key, KeyColumn, Linear, Output, OutputColumn, Query, Ratio
+from .aggregate import AGGREGATES, VARIANCES, AggregateReader, Form, keyed
+from .batch import BatchReader
+from .catalog import Column, Values
+from .constants import bound_literal, constant, is_constant
+from .domains import groups
+from .parse import Statement, bare
+from .predicate import Predicate
+from .relation import Relation, RelationReader
+from .scalar import EXPRESSIONS, refusal, rendered, with_domain
+from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
 
-_CLAUSES = {
-    "with_": "WITH",
-    "joins": "JOIN",
-    "having": "HAVING",
-    "order": "ORDER BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "distinct": "DISTINCT",
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
-    "sample": "TABLESAMPLE",
-    "laterals": "LATERAL",
-    "into": "INTO",
-}
-_READ = {"expressions", "from_", "where", "group"}
-_AGGREGATES: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
+_READ = {"expressions", "from_", "where", "group", "with_", "joins", "having", "order", "limit", "offset", "distinct"}
+_CLAUSES = {"sample": "TABLESAMPLE", "laterals": "LATERAL", "windows": "WINDOW", "operation_modifiers": "this modifier"}
 
 
-class TableBatch:
-    """What the batch asks of one table: questions per column, summed columns, and rows of the workload."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._attributes: dict[str, Attribute] = {}
-        self._measures: dict[str, Measure] = {}
-        self.blocks: dict[Block, tuple[int, ...]] = {}
-        """Each distinct block and the numbers of its rows in the whole batch."""
-
-    @property
-    def attributes(self) -> list[Attribute]:
-        """The columns asked about, by name, so that the order of the queries does not matter."""
-        return [self._attributes[name] for name in sorted(self._attributes)]
-
-    @property
-    def measures(self) -> list[Measure]:
-        """The summed columns, by name."""
-        return [self._measures[name] for name in sorted(self._measures)]
-
-    def attribute(self, column: Column) -> Attribute:
-        """The questions put to a column so far."""
-        return self._attributes.setdefault(column.name, Attribute(column))
-
-    def measure(self, measure: Measure) -> str:
-        """Remember a summed column."""
-        self._measures[measure.column.name] = measure
-        return measure.column.name
+def read_query(batch: BatchReader, statement: Statement) -> Query:
+    """The query that a statement stands for."""
+    tree: exp.Expr = statement.tree
+    if isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
+        tree = tree.this
+    if isinstance(tree, exp.Union):
+        return _UnionReader(batch, statement).read(tree)
+    if not isinstance(tree, exp.Select):
+        what = "a statement of this kind" if isinstance(tree, exp.Command) else type(tree).__name__.upper()
+        start, end = statement.span(tree)
+        raise UnsupportedSqlError(
+            f"tacit answers SELECT and nothing else, not {what}",
+            sql=statement.source, start=start, end=end, hint="write a SELECT",
+        )  # fmt: skip
+    return SelectReader(batch, statement, RelationReader(batch, statement)).read(tree)
 
 
-class BatchReader:
-    """Reads the statements of a batch one after the other and collects what they ask."""
+@dataclass(frozen=True)
+class _Grouping:
+    """One GROUP BY key: its column, and (value, predicate) of each of its groups."""
 
-    def __init__(self, catalog: Catalog, params: Parameters, limits: Limits) -> None:
-        self.catalog = catalog
-        self.params = params
-        self.limits = limits
-        self.row_count = 0
-        self._tables: dict[str, TableBatch] = {}
-
-    @property
-    def tables(self) -> list[TableBatch]:
-        """The tables that the batch reads, in the order it first names them."""
-        return list(self._tables.values())
-
-    def read(self, statement: Statement) -> Query:
-        """The query that a statement stands for."""
-        return _SelectReader(self, statement).read()
-
-    def table(self, table: Table) -> TableBatch:
-        """What is asked of a table so far."""
-        return self._tables.setdefault(table.name, TableBatch(table))
-
-    def rows(self, table: TableBatch, block: Block) -> tuple[int, ...]:
-        """The numbers of a block's rows of the workload; equal blocks are one."""
-        if block not in table.blocks:
-            numbers = range(self.row_count, self.row_count + block.size)
-            if numbers.stop > self.limits.rows:
-                raise LimitError(
-                    f"the batch asks for more than {self.limits.rows:,} numbers",
-                    hint="split it into several batches, or group by fewer values",
-                )
-            table.blocks[block] = tuple(numbers)
-            self.row_count = numbers.stop
-        return table.blocks[block]
+    text: str
+    column: Column
+    groups: tuple[tuple[Any, Predicate], ...]
 
 
-class _SelectReader:
-    def __init__(self, batch: BatchReader, statement: Statement) -> None:
+class SelectReader:
+    """Reads one SELECT over its own FROM clause."""
+
+    def __init__(self, batch: BatchReader, statement: Statement, relations: RelationReader) -> None:
         self._batch = batch
         self._statement = statement
+        self._outer = relations
 
-    def read(self) -> Query:
-        select = self._select()
-        self._alias, table = self._from(select)
-        self._table = self._batch.table(table)
-        where = self._where(select)
-        keys = self._group_by(select)
-        listed = [self._groups(node, column) for node, column in keys]
-        block = Block(where, tuple(tuple(predicate for _, predicate in groups) for groups in listed))
-        if block.size > self._batch.limits.rows:
+    def read(self, select: exp.Select) -> Query:
+        """The whole query."""
+        self._open(select)
+        keys = self._keys(select)
+        sets = self._grouping_sets(select, keys)
+        size = sum(_size([keys[i] for i in chosen]) for chosen in sets)
+        if size > self._batch.limits.rows:
             raise self._error(
-                LimitError, select.args["group"], f"GROUP BY makes {block.size:,} groups, too many for one batch",
+                LimitError, select.args["group"], f"GROUP BY makes {size:,} groups, too many for one batch",
                 "group by fewer columns",
             )  # fmt: skip
-        columns = tuple(self._column(item, block, [column for _, column in keys]) for item in select.expressions)
-        if all(isinstance(column.output, Key) for column in columns):
+        self._keyed, self._sets = keys, sets
+        columns = tuple(self._column(item, place) for place, item in enumerate(select.expressions))
+        leaves = [column.output for column in columns]
+        if all(isinstance(output, Key | Known) for output in leaves):
             raise self._error(
                 UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
             )
         return Query(
             self._statement.sql,
-            table.name,
-            tuple(KeyColumn(column.name, self._key_type(column)) for _, column in keys),
-            tuple(itertools.product(*([value for value, _ in groups] for groups in listed))),
+            self._relation.base.table.name if self._relation is not None else "",
+            tuple(KeyColumn(key.column.name, _key_type(key.column)) for key in keys),
+            tuple(self._group_values()),
             columns,
+            self._arrangement(select, columns),
         )
 
-    # the clauses
-
-    def _select(self) -> exp.Select:
-        tree = self._statement.tree
-        if not isinstance(tree, exp.Select):
-            what = "a statement of this kind" if isinstance(tree, exp.Command) else type(tree).__name__.upper()
+    def scalar_form(self, select: exp.Select) -> Form | None:
+        """A scalar subquery's one number as a form; None when it is not linear."""
+        for clause in ("group", "having", "order", "limit", "offset", "distinct"):
+            if select.args.get(clause):
+                raise self._error(
+                    UnsupportedSqlError, select, "a scalar subquery is one aggregate", "write (SELECT count(*) FROM …)"
+                )
+        if len(select.expressions) != 1:
             raise self._error(
-                UnsupportedSqlError,
-                tree,
-                f"tacit answers SELECT and nothing else, not {what}",
-                "write a SELECT",
+                UnsupportedSqlError, select, "a scalar subquery has one column", "write (SELECT count(*) FROM …)"
             )
-        for name, value in tree.args.items():
+        self._open(select)
+        self._keyed, self._sets = [], [()]
+        (item,) = select.expressions
+        return self._linear(item.this if isinstance(item, exp.Alias) else item)
+
+    def _open(self, select: exp.Select) -> None:
+        for name, value in select.args.items():
             if name not in _READ and value:
                 clause = _CLAUSES.get(name, name.strip("_").upper().replace("_", " "))
                 node = value[0] if isinstance(value, list) else value
                 raise self._error(
-                    UnsupportedSqlError,
-                    node if isinstance(node, exp.Expr) else None,
-                    f"{clause} is not supported",
+                    UnsupportedSqlError, node if isinstance(node, exp.Expr) else None, f"{clause} is not supported",
                     f"leave {clause} out; the answer is a pandas frame and can be worked on there",
-                )
-        return tree
+                )  # fmt: skip
+        self._relations = self._outer.with_ctes(select)
+        self._relation: Relation | None = None
+        self._aggregates: AggregateReader | None = None
+        if select.args.get("from_") is not None:
+            relation = self._relations.read(select)
+            where = select.args.get("where")
+            self._relation = self._relations.filtered(relation, where.this if where is not None else None)
+            self._aggregates = AggregateReader(self._batch, self._relations, self._relation)
+        self._items: dict[str, exp.Expr] = {
+            item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)
+        }
 
-    def _from(self, select: exp.Select) -> tuple[str, Table]:
-        clause = select.args.get("from_")
-        node = clause.this if clause is not None else None
-        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise self._error(
-                UnsupportedSqlError, node or select, "a query reads one table by name", "write FROM table"
-            )
-        extra = [name for name, value in node.args.items() if value and name not in ("this", "db", "catalog", "alias")]
-        alias = node.args.get("alias")
-        if extra or (alias is not None and alias.args.get("columns")):
-            what = extra[0].upper().replace("_", " ") if extra else "renaming columns in FROM"
-            raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
-        name = node.name if node.db.lower() in ("", "main") else f"{node.db}.{node.name}"
-        table = self._batch.catalog.table(name)
-        if table is None or node.catalog:
-            known = [t.name for t in self._batch.catalog.tables]
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
-        return node.alias or node.name, table
+    # groups
 
-    def _where(self, select: exp.Select) -> Predicate:
-        where = select.args.get("where")
-        if where is None:
-            return ALWAYS
-        reader = PredicateReader(
-            self._statement, self._batch.params, lambda node: self._table.attribute(self._resolve(node))
-        )
-        return reader.read(where.this)
-
-    def _group_by(self, select: exp.Select) -> list[tuple[exp.Expr, Column]]:
+    def _keys(self, select: exp.Select) -> list[_Grouping]:
         group = select.args.get("group")
-        if group is None:
-            return []
-        if group.args.get("all"):
-            items = [e for e in select.expressions if not e.find(*_AGGREGATES)]
-        else:
-            items = [self._group_item(node, select) for node in group.expressions]
-        extra = [name for name, value in group.args.items() if value and name not in ("expressions", "all")]
-        if extra:
-            raise self._error(
-                UnsupportedSqlError,
-                group,
-                f"{extra[0].upper()} is not supported",
-                "write GROUP BY column, column",
-            )
-        keys: list[tuple[exp.Expr, Column]] = []
-        for item in items:
-            node = item.this if isinstance(item, exp.Alias) else item
-            if not isinstance(node, exp.Column):
-                raise self._error(
-                    UnsupportedSqlError,
-                    node,
-                    "GROUP BY takes columns of the table",
-                    "write GROUP BY column, column",
-                )
-            column = self._resolve(node)
-            if all(column is not known for _, known in keys):
-                keys.append((node, column))
-        return keys
+        nodes: list[exp.Expr] = []
+        if group is not None and group.args.get("all"):
+            nodes = [e for e in select.expressions if not e.find(*AGGREGATES, exp.Grouping, exp.Subquery)]
+        elif group is not None:
+            nodes = list(itertools.chain.from_iterable(_group_nodes(node) for node in group.expressions))
+        keys: dict[str, _Grouping] = {}
+        for node in nodes:
+            item = self._group_item(node, select)
+            text = self._text(item)
+            if text not in keys:
+                keys[text] = self._grouping(item, text)
+        return list(keys.values())
+
+    def _grouping(self, node: exp.Expr, text: str) -> _Grouping:
+        if self._relation is None:
+            raise self._error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
+        column = with_domain(node, self._relations.scope(self._relation), self._batch.limits.rows)
+        start, end = self._statement.span(node)
+        base = self._relation.base
+        found = groups(
+            base.table, base.attribute(column), column, self._statement.source, start, end, self._batch.limits
+        )
+        return _Grouping(text, column, tuple(found))
 
     def _group_item(self, node: exp.Expr, select: exp.Select) -> exp.Expr:
         """GROUP BY 1 and GROUP BY alias name an item of the SELECT list."""
+        node = bare(node)
         items = select.expressions
+        if isinstance(node, exp.Alias):
+            return _plain(node)
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this))
             if not 1 <= place <= len(items):
@@ -231,116 +166,402 @@ class _SelectReader:
                     UnknownNameError, node, f"there is no column {place} in the SELECT list",
                     f"write a number from 1 to {len(items)}",
                 )  # fmt: skip
-            chosen: exp.Expr = items[place - 1]
-            return chosen
-        if isinstance(node, exp.Column) and not node.table and self._table.table.column(node.name) is None:
-            for item in items:
-                if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
-                    return item
+            return _plain(items[place - 1])
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self._items:
+            try:
+                self._text(node)
+            except UnknownNameError:
+                return self._items[node.name.lower()]
         return node
 
-    def _groups(self, node: exp.Expr, column: Column) -> list[tuple[Any, Predicate]]:
-        start, end = self._statement.span(node)
-        source = self._statement.source
-        return groups(self._table.table, self._table.attribute(column), source, start, end, self._batch.limits)
+    def _grouping_sets(self, select: exp.Select, keys: list[_Grouping]) -> list[tuple[int, ...]]:
+        """The sets of keys that rows are grouped by: one for a plain GROUP BY, several for ROLLUP and its kin."""
+        group = select.args.get("group")
+        everything = tuple(range(len(keys)))
+        if group is None or group.args.get("all"):
+            return [everything]
+        number = {key.text: i for i, key in enumerate(keys)}
 
-    def _key_type(self, column: Column) -> str:
-        """An ``other`` label is not a value of the ENUM, so such a key column comes back as text."""
-        other = getattr(column.domain, "other", None)
-        return "VARCHAR" if other is not None else column.type
+        def index(node: exp.Expr) -> int:
+            return number[self._text(self._group_item(node, select))]
 
-    # the SELECT list
+        products: list[list[tuple[int, ...]]] = []
+        for node in group.expressions:
+            products.append(_sets_of(node, index))
+        sets = [tuple(sorted(set(itertools.chain(*chosen)))) for chosen in itertools.product(*products)]
+        if len(sets) > 64:
+            raise self._error(LimitError, group, "too many grouping sets", "use fewer columns in CUBE or ROLLUP")
+        return sets
 
-    def _column(self, item: exp.Expr, block: Block, keys: list[Column]) -> OutputColumn:
+    def _group_values(self) -> list[tuple[Any, ...]]:
+        """The key values of every group; a key that a grouping set leaves out is NULL."""
+        found: list[tuple[Any, ...]] = []
+        for chosen in self._sets:
+            lists = [[v for v, _ in key.groups] if i in chosen else [None] for i, key in enumerate(self._keyed)]
+            found += itertools.product(*lists)
+        return found
+
+    # outputs
+
+    def _column(self, item: exp.Expr, place: int) -> OutputColumn:
         node = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            column = self._resolve(node)
-            if column not in keys:
-                raise self._error(
-                    UnsupportedSqlError, node, f"{column.name} is neither grouped by nor aggregated",
-                    f"add GROUP BY {column.name}, or write SUM({column.name})",
-                )  # fmt: skip
-            return OutputColumn(self._name(item, column), Key(keys.index(column)))
-        if type(node) not in _AGGREGATES:
+        output = self._output(node)
+        return OutputColumn(self._name(item, place), output)
+
+    def _output(self, node: exp.Expr) -> Output:
+        node = bare(node)
+        key = self._key(node)
+        if key is not None:
+            return Key(key)
+        if isinstance(node, exp.Grouping):
+            return self._known(node)
+        form = self._linear(node)
+        if form is not None and form.terms:
+            return self._finish(form)
+        core = node.this if isinstance(node, exp.Filter) else node
+        if isinstance(core, exp.Avg):
+            total, count, low, high = self._reader(node).ratio(node)
+            return Ratio(self._finish(total).rows, self._finish(count).rows, low, high)
+        leaves: dict[Linear | Known, int] = {}
+        sql = self._rewritten(node, leaves).sql("duckdb", comments=False)
+        type_ = scratch.type_of(sql, self._leaf_types(leaves))
+        if type_ is None:
             raise self._error(
-                UnsupportedSqlError, node, "tacit releases COUNT, SUM and AVG, not this",
+                TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
+            )
+        if not leaves and not any(f"k{i}" in sql for i in range(len(self._keyed))):
+            folded = scratch.fold(sql)
+            if folded is not None:
+                return Known((folded[0],) * len(self._group_values()))
+        return Computed(sql, tuple(leaves), type_)
+
+    def _leaf_types(self, leaves: Mapping[Linear | Known, int]) -> tuple[tuple[str, str], ...]:
+        types = [(f"a{i}", "DOUBLE" if isinstance(leaf, Linear) else "BIGINT") for leaf, i in leaves.items()]
+        return (*types, *((f"k{i}", _key_type(key.column)) for i, key in enumerate(self._keyed)))
+
+    def _linear(self, node: exp.Expr) -> Form | None:
+        """An expression that is linear in aggregates of one base; None for any other."""
+        node = bare(node)
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node)
+        if isinstance(node, exp.Filter | exp.Count | exp.CountIf | exp.Sum):
+            return self._reader(node).linear(node)
+        if is_constant(node):
+            value = self._constant(node)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return Form(offset=float(value)) if number or _is_decimal(value) else None
+        if isinstance(node, exp.Cast) and node.is_type("double", "float"):
+            return self._linear(node.this)
+        if isinstance(node, exp.Neg):
+            inner = self._linear(node.this)
+            return inner.times(-1.0) if inner is not None else None
+        if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+            return None
+        left, right = self._linear(node.this), self._linear(node.expression)
+        if left is None or right is None:
+            return None
+        if isinstance(node, exp.Add | exp.Sub):
+            total = left + right.times(1.0 if isinstance(node, exp.Add) else -1.0)
+            return total if len(total.bases) <= 1 else None
+        if isinstance(node, exp.Mul):
+            if not left.terms:
+                return right.times(left.offset)
+            return left.times(right.offset) if not right.terms else None
+        return left.times(1.0 / right.offset) if not right.terms and right.offset else None
+
+    def _subquery(self, node: exp.Subquery) -> Form | None:
+        if not isinstance(node.this, exp.Select) or any(v for k, v in node.args.items() if k not in ("this", "alias")):
+            raise self._error(
+                UnsupportedSqlError, node, "a scalar subquery is one aggregate", "write (SELECT count(*) FROM …)"
+            )
+        form = SelectReader(self._batch, self._statement, self._relations).scalar_form(node.this)
+        if form is None:
+            raise self._error(
+                UnsupportedSqlError, node, "a scalar subquery is one COUNT or SUM", "write (SELECT count(*) FROM …)"
+            )
+        return Form(tuple((w, atom.__class__(atom.base, atom.block, True)) for w, atom in form.terms), form.offset)
+
+    def _finish(self, form: Form) -> Linear:
+        """Ask for the form's rows: one for each group."""
+        count = len(self._group_values())
+        per_group: list[list[tuple[float, int]]] = [[] for _ in range(count)]
+        for weight, atom in form.terms:
+            numbers: list[int] = []
+            for chosen in self._sets:
+                keys = tuple(tuple(p for _, p in self._keyed[i].groups) for i in chosen)
+                numbers += self._batch.block_rows(atom.base, keyed(atom, keys))
+            if atom.single:
+                numbers = numbers[:1] * count
+            for group, number in zip(per_group, numbers, strict=True):
+                group.append((weight, number))
+        return Linear(tuple(self._batch.row(tuple(spec)) for spec in per_group), form.offset)
+
+    def _rewritten(self, node: exp.Expr, leaves: dict[Linear | Known, int]) -> exp.Expr:
+        """An expression over released values: aggregates become a0, a1, …, group keys k0, k1, …."""
+        key = self._key(bare(node))
+        if key is not None:
+            return exp.Var(this=f"k{key}")
+        if isinstance(node, exp.Grouping):
+            return _leaf(self._known(node), leaves)
+        form = None if is_constant(node) else self._linear(node)
+        if form is not None and form.terms:
+            return _leaf(self._finish(form), leaves)
+        core = node.this if isinstance(node, exp.Filter) else node
+        if isinstance(core, exp.Avg):
+            total, count, low, high = self._reader(node).ratio(node)
+            above, below = (_leaf(self._finish(part), leaves) for part in (total, count))
+            return exp.Var(this=f"least({high!r}, greatest({low!r}, {above.this} / nullif({below.this}, 0)))")
+        if type(core) in VARIANCES:
+            squares, total, count, sql = self._reader(node).variance(node)
+            names = {n: _leaf(self._finish(f), leaves).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
+            return exp.Var(this=_substituted(sql, names))
+        if isinstance(node, exp.Column):
+            if not node.table and node.name.lower() in self._items:
+                return self._rewritten(exp.Paren(this=self._items[node.name.lower()]), leaves)
+            self._text(node)  # an unknown name is the better error
+            raise self._error(
+                UnsupportedSqlError, node, f"{node.name} is neither grouped by nor aggregated",
+                f"add GROUP BY {node.name}, or write SUM({node.name})",
+            )  # fmt: skip
+        if isinstance(node, exp.Placeholder):
+            return self._literal(node)
+        if not isinstance(node, EXPRESSIONS) or isinstance(node, exp.AggFunc):
+            raise self._error(
+                UnsupportedSqlError, node, _output_refusal(node),
                 "write COUNT(*), COUNT(column), SUM(column) or AVG(column)",
             )  # fmt: skip
-        argument = self._argument(node)
-        output = self._aggregate(node, argument, block)
-        return OutputColumn(self._name(item, argument), output)
+        copy = node.copy()
+        for own, child in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            own.replace(self._rewritten(child, leaves))
+        return copy
 
-    def _argument(self, node: exp.Expr) -> Column | None:
-        """The aggregate's column; None for COUNT(*) and for COUNT of a constant."""
-        if node.args.get("expressions"):
-            raise self._error(UnsupportedSqlError, node, "an aggregate takes one column", "write COUNT(column)")
-        argument = node.this
-        if isinstance(node, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
-            return None
-        if isinstance(argument, exp.Distinct):
+    def _known(self, node: exp.Grouping) -> Known:
+        """GROUPING(a, b): a bit for each key, set where a grouping set leaves it out."""
+        wanted = [self._key(bare(part)) for part in node.expressions]
+        if not wanted or None in wanted:
             raise self._error(
-                UnsupportedSqlError, node, "COUNT(DISTINCT …) has no bounded, unbiased private answer here",
-                "write COUNT(column), or GROUP BY the column and count the groups",
-            )  # fmt: skip
-        if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Identifier):
-            return self._resolve(argument)
-        if isinstance(node, exp.Count) and isinstance(argument, exp.Expr) and is_constant(argument):
+                UnsupportedSqlError, node, "GROUPING takes GROUP BY columns", "name columns of the GROUP BY"
+            )
+        values: list[int] = []
+        for chosen in self._sets:
+            bits = 0
+            for key in wanted:
+                bits = bits * 2 + (key not in chosen)
+            values += [bits] * _size([self._keyed[i] for i in chosen])
+        return Known(tuple(values))
+
+    # what becomes of the released rows
+
+    def _arrangement(self, select: exp.Select, columns: tuple[OutputColumn, ...]) -> Arrangement | None:
+        args = select.args
+        if not any(args.get(clause) for clause in ("having", "order", "limit", "offset", "distinct")):
             return None
-        raise self._error(
-            UnsupportedSqlError, argument if isinstance(argument, exp.Expr) else node,
-            "an aggregate takes one column of the table", "write SUM(column)",
-        )  # fmt: skip
+        if args.get("distinct") and args["distinct"].args.get("on"):
+            raise self._error(UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT")
+        leaves: dict[Linear | Known, int] = {}
+        having = self._rewritten(args["having"].this, leaves).sql("duckdb") if args.get("having") else ""
+        order = (
+            ", ".join(self._ordered(part, columns, leaves) for part in args["order"].expressions)
+            if args.get("order")
+            else ""
+        )
+        limit, offset = (self._whole(args.get(clause)) for clause in ("limit", "offset"))
+        return Arrangement(tuple(leaves), having, order, limit, offset or 0, bool(args.get("distinct")))
 
-    def _aggregate(self, node: exp.Expr, column: Column | None, block: Block) -> Output:
-        rows = partial(self._batch.rows, self._table)
-        if column is None:
-            if isinstance(node.this, exp.Expr) and not isinstance(node.this, exp.Star):
-                value = constant(node.this, self._statement, self._batch.params)
-                block = replace(block, where=Fixed(FALSE)) if value.kind == "null" else block
-            return Linear(rows(block))
-        attribute = self._table.attribute(column)
-        attribute.ask(IS_NULL)
-        present = replace(block, present=Asks(column.name, attribute.ask(NOT_NULL)))
-        if isinstance(node, exp.Count):
-            return Linear(rows(present))
-        start, end = self._statement.span(node)
-        measure = clamp(self._table.table, column, self._statement.source, start, end)
-        sums = rows(replace(present, measure=self._table.measure(measure)))
-        if isinstance(node, exp.Sum):
-            return Linear(sums)
-        return Ratio(sums, rows(present), measure.low, measure.high)
+    def _ordered(self, part: exp.Expr, columns: tuple[OutputColumn, ...], leaves: dict[Linear | Known, int]) -> str:
+        if not isinstance(part, exp.Ordered) or isinstance(part.this, exp.Var):
+            raise self._error(UnsupportedSqlError, part, "this ORDER BY is not supported", "write ORDER BY column")
+        node = bare(part.this)
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(str(node.this)) if str(node.this).isdigit() else 0
+            if not 1 <= place <= len(columns):
+                raise self._error(
+                    UnknownNameError, node, f"there is no column {node.this} in the SELECT list",
+                    f"write a number from 1 to {len(columns)}",
+                )  # fmt: skip
+            sql = f"o{place - 1}"
+        else:
+            sql = self._rewritten(node, leaves).sql("duckdb")
+        down = " DESC" if part.args.get("desc") else ""
+        first = part.args.get("nulls_first")
+        return f"{sql}{down} NULLS {'FIRST' if first else 'LAST'}"
 
-    def _name(self, item: exp.Expr, column: Column | None) -> str:
+    def _whole(self, node: exp.Expr | None) -> int | None:
+        if node is None:
+            return None
+        count = node.expression if isinstance(node.args.get("expression"), exp.Expr) else node
+        value = self._constant(count) if is_constant(count) else None
+        extra = [k for k, v in node.args.items() if v and k not in ("expression", "this", "offset")]
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0 or extra:
+            raise self._error(UnsupportedSqlError, node, "LIMIT and OFFSET take a whole number", "write LIMIT 10")
+        return value
+
+    # names, texts, errors
+
+    def _reader(self, node: exp.Expr) -> AggregateReader:
+        if self._aggregates is None:
+            raise self._error(UnsupportedSqlError, node, "there is no table to aggregate", "add FROM table")
+        return self._aggregates
+
+    def _key(self, node: exp.Expr) -> int | None:
+        """Which GROUP BY key an expression repeats."""
+        if not self._keyed or is_constant(node) or node.find(*AGGREGATES, exp.Query, exp.Window, exp.Grouping):
+            return None
+        try:
+            text = self._text(node)
+        except SqlError:
+            return None
+        return next((i for i, key in enumerate(self._keyed) if key.text == text), None)
+
+    def _text(self, node: exp.Expr) -> str:
+        """What identifies an expression over the row."""
+        if self._relation is None:
+            raise self._error(UnknownNameError, node, "there is no table that has this column", "add FROM table")
+        return rendered(bare(node), self._relations.scope(self._relation))
+
+    def _constant(self, node: exp.Expr) -> Any:
+        return constant(node, self._statement, self._batch.params).value
+
+    def _literal(self, node: exp.Placeholder) -> exp.Expr:
+        return bound_literal(node, self._statement, self._batch.params)
+
+    def _name(self, item: exp.Expr, place: int) -> str:
         """The name DuckDB gives the output column."""
         if isinstance(item, exp.Alias):
             return item.alias
-        if column is None and isinstance(item.this, exp.Star | None):
+        if isinstance(item, exp.Count) and (item.this is None or isinstance(item.this, exp.Star)):
             return "count_star()"
-        name, type_ = (column.name, column.type) if column is not None else ("_", "INTEGER")
-        return scratch.display_name(item.sql("duckdb", normalize_functions=False), name, type_, self._alias)
-
-    # names and errors
-
-    def _resolve(self, node: exp.Column) -> Column:
-        table = self._table.table
-        if node.table and node.table.lower() not in (self._alias.lower(),):
-            raise self._error(
-                UnknownNameError,
-                node,
-                f"no such table in this query: {node.table}",
-                f"write {self._alias}.{node.name}",
-            )
-        column = table.column(node.name)
-        if column is None:
-            known = [c.name for c in table.columns]
-            raise self._error(
-                UnknownNameError,
-                node,
-                f"no such column in {table.name}: {node.name}",
-                nearest(node.name, known),
-            )
-        return column
+        if isinstance(item, exp.Column):
+            return item.name
+        names = self._relation.names if self._relation is not None else ()
+        columns = tuple(
+            dict.fromkeys((c.name if not c.expression else n, c.type) for _, cs in names for n, c in cs.items())
+        )
+        text = item.sql("duckdb", normalize_functions=False)
+        alias = names[0][0] if names else "t"
+        return scratch.display_name(text, columns, alias or "t") or text
 
     def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         start, end = self._statement.span(node)
         return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
+
+
+class _UnionReader:
+    """UNION ALL of queries: their rows one below the other, under the names of the first."""
+
+    def __init__(self, batch: BatchReader, statement: Statement) -> None:
+        self._batch = batch
+        self._statement = statement
+
+    def read(self, union: exp.Union) -> Query:
+        parts = [self._query(node) for node in self._branches(union)]
+        first = parts[0]
+        if any(len(part.columns) != len(first.columns) for part in parts):
+            raise self._error(union, "the queries of a UNION ALL must have as many columns each", "make them equal")
+        if any(part.arrangement is not None for part in parts):
+            raise self._error(union, "ORDER BY and LIMIT inside UNION ALL are not supported", "leave them out")
+        columns = []
+        for i, column in enumerate(first.columns):
+            stacked = [(len(part.groups), _value_of(part, part.columns[i].output)) for part in parts]
+            columns.append(OutputColumn(column.name, Stacked(tuple(stacked))))
+        groups = tuple(() for part in parts for _ in part.groups)
+        return Query(self._statement.sql, first.table, (), groups, tuple(columns))
+
+    def _branches(self, node: exp.Expr) -> list[exp.Select]:
+        if isinstance(node, exp.Paren | exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
+            node = node.this
+        if isinstance(node, exp.Select):
+            return [node]
+        allowed = ("this", "expression", "distinct", "with_")
+        if (
+            not isinstance(node, exp.Union)
+            or node.args.get("distinct")
+            or any(v for k, v in node.args.items() if k not in allowed)
+        ):
+            raise self._error(node, "of the set operations only a plain UNION ALL is supported", "write UNION ALL")
+        if node.args.get("with_"):
+            raise self._error(node, "WITH over a UNION ALL is not supported", "put WITH into each query")
+        return [*self._branches(node.this), *self._branches(node.expression)]
+
+    def _query(self, node: exp.Select) -> Query:
+        return SelectReader(self._batch, self._statement, RelationReader(self._batch, self._statement)).read(node)
+
+    def _error(self, node: exp.Expr, message: str, hint: str) -> SqlError:
+        start, end = self._statement.span(node)
+        return UnsupportedSqlError(message, sql=self._statement.source, start=start, end=end, hint=hint)
+
+
+def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Known | Computed:
+    if isinstance(output, Key):
+        return Known(tuple(group[output.index] for group in query.groups))
+    assert not isinstance(output, Stacked)
+    return output
+
+
+def _plain(item: exp.Expr) -> exp.Expr:
+    """An item of the SELECT list without its alias."""
+    node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
+    return node
+
+
+def _leaf(output: Linear | Known, leaves: dict[Linear | Known, int]) -> exp.Expr:
+    return exp.Var(this=f"a{leaves.setdefault(output, len(leaves))}")
+
+
+def _substituted(sql: str, names: Mapping[str, str]) -> str:
+    return "(" + re.sub(r"\b(s2|s1|n)\b", lambda match: names[match[1]], sql) + ")"
+
+
+def _output_refusal(node: exp.Expr) -> str:
+    if isinstance(node, exp.Star):
+        return "* stands for every column of a row, and rows are not released"
+    if isinstance(node, exp.AggFunc):
+        return "tacit releases COUNT, SUM and AVG, and what can be computed from them, not this"
+    return refusal(node)
+
+
+def _key_type(column: Column) -> str:
+    """An ``other`` label is not a value of an ENUM, so such a key column comes back as text."""
+    other = isinstance(column.domain, Values) and column.domain.other is not None
+    return "VARCHAR" if other else column.type
+
+
+def _is_decimal(value: Any) -> bool:
+    return type(value).__name__ == "Decimal"
+
+
+def _size(keys: list[_Grouping]) -> int:
+    size = 1
+    for key in keys:
+        size *= len(key.groups)
+    return size
+
+
+def _group_nodes(node: exp.Expr) -> list[exp.Expr]:
+    """The keys that a GROUP BY element mentions."""
+    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+        return list(itertools.chain.from_iterable(_group_nodes(part) for part in node.expressions))
+    if isinstance(node, exp.Paren):
+        return _group_nodes(node.this)
+    return [node]
+
+
+def _sets_of(node: exp.Expr, index: Any) -> list[tuple[int, ...]]:
+    """The grouping sets that a GROUP BY element stands for."""
+    if isinstance(node, exp.Rollup):
+        parts = [_sets_of(part, index)[0] for part in node.expressions]
+        return [tuple(itertools.chain(*parts[:n])) for n in range(len(parts), -1, -1)]
+    if isinstance(node, exp.Cube):
+        parts = [_sets_of(part, index)[0] for part in node.expressions]
+        return [
+            tuple(itertools.chain(*chosen))
+            for n in range(len(parts), -1, -1)
+            for chosen in itertools.combinations(parts, n)
+        ]
+    if isinstance(node, exp.GroupingSets):
+        return list(itertools.chain.from_iterable(_sets_of(part, index) for part in node.expressions))
+    if isinstance(node, exp.Tuple):
+        return [tuple(index(part) for part in node.expressions)]
+    if isinstance(node, exp.Paren):
+        return _sets_of(node.this, index)
+    return [(index(node),)]

@@ -32,10 +32,11 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table or view as the schema has it."""
+    """A table or view as the schema has it; ``view`` is the SELECT behind a view."""
 
     name: str
     columns: tuple[SourceColumn, ...]
+    view: str = ""
 
 
 class Source(Protocol):
@@ -50,6 +51,10 @@ class Source(Protocol):
 
     def version(self, table: str) -> str:
         """A public name of the table's present state."""
+        ...
+
+    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
+        """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         ...
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:

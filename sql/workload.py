@@ -26,9 +26,10 @@ class Key:
 
 @dataclass(frozen=True)
 class Linear:
-    """COUNT or SUM: a row of the workload matrix per group."""
+    """COUNT, SUM and what is linear in them: a row of the workload matrix per group, plus a constant."""
 
     rows: Rows
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,46 @@ class Ratio:
     high: float
 
 
-Output = Key | Linear | Ratio
+@dataclass(frozen=True)
+class Known:
+    """Values that are known without looking, one per group: GROUPING(), a constant."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Anything else, computed after release: SQL over the leaves a0, a1, … and the group keys k0, k1, …."""
+
+    sql: str
+    leaves: tuple[Linear | Known, ...]
+    type: str
+    """The DuckDB type of the result, with DOUBLE leaves."""
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """UNION ALL: the rows of several outputs one below the other, (number of rows, output) each."""
+
+    parts: tuple[tuple[int, Key | Linear | Ratio | Known | Computed], ...]
+
+
+Output = Key | Linear | Ratio | Known | Computed | Stacked
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """HAVING, DISTINCT, ORDER BY and LIMIT: what becomes of the released rows.
+
+    SQL over the output columns o0, o1, …, the group keys k0, k1, … and the leaves a0, a1, ….
+    """
+
+    leaves: tuple[Linear | Known, ...]
+    having: str
+    order: str
+    limit: int | None
+    offset: int
+    distinct: bool
 
 
 @dataclass(frozen=True)
@@ -70,6 +110,7 @@ class Query:
     groups: tuple[tuple[Any, ...], ...]
     """The key values of every group; ``((),)`` without GROUP BY."""
     columns: tuple[OutputColumn, ...]
+    arrangement: Arrangement | None = None
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import sqlglot
 from numpy.typing import NDArray
 from tacit.errors import OperationalError, PolicyError
 
+from ..catalog import Table
 from ..checks import check_ranges
 from ..regions import Regions
 from ..scan import UNIT, Measure, Scan
@@ -87,7 +89,7 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
     except duckdb.Error:
         connection.close()
         raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
-    return DuckDBSource(connection, path, owned=True)
+    return DuckDBSource(connection, path, owned=True, file_view=name)
 
 
 def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
@@ -111,8 +113,12 @@ def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
 class DuckDBSource:
     """Rows in DuckDB. Every call uses a cursor of its own, so that threads can share the source."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, owned: bool) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, owned: bool, file_view: str | None = None
+    ) -> None:
         self.path = path
+        self._file_view = file_view
+        """The view over a parquet or csv file, which stands for a stored table."""
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
@@ -140,8 +146,19 @@ class DuckDBSource:
             tables.setdefault((schema, table), []).append(
                 SourceColumn(name, type_, bool(nullable), _enum_labels(type_), low, high)
             )
+        views = {
+            (schema, view): _view_body(text)
+            for schema, view, text in self._run(
+                "SELECT schema_name, view_name, sql FROM duckdb_views() "
+                "WHERE NOT internal AND database_name = current_database()"
+            )
+        }
+        if self._file_view is not None:
+            views.pop(("main", self._file_view), None)
         return tuple(
-            SourceTable(table if schema == "main" else f"{schema}.{table}", tuple(found))
+            SourceTable(
+                table if schema == "main" else f"{schema}.{table}", tuple(found), views.get((schema, table), "")
+            )
             for (schema, table), found in tables.items()
         )
 
@@ -154,6 +171,14 @@ class DuckDBSource:
         except OSError:
             raise OperationalError(f"{str(self.path)!r} is gone") from None
         return f"{stat.st_mtime_ns}-{stat.st_size}"
+
+    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
+        """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
+        keys = ", ".join(quote(column) for column in columns)
+        present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns)
+        source = ".".join(quote(part) for part in table.split(".", 1))
+        sql = f"SELECT 1 FROM {source} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+        return not self._run(sql)
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """Run the generated aggregate scan and add its groups up into cells.
@@ -187,7 +212,17 @@ class DuckDBSource:
             with cursor:
                 return cursor.execute(sql).fetchall()
         except duckdb.Error:
-            raise OperationalError("the schema of the database cannot be read") from None
+            raise OperationalError("the database cannot be read") from None
+
+
+def _view_body(text: str) -> str:
+    """The SELECT of a CREATE VIEW; what cannot be read is kept whole, and refused when somebody uses it."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return text
+    body = tree.args.get("expression")
+    return body.sql("duckdb") if isinstance(tree, sqlglot.exp.Create) and body is not None else text
 
 
 def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -209,7 +244,7 @@ def render(scan: Scan, salt: bytes) -> str:
     """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps."""
     keys = [f"{_region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
     shares = [f"{_share_sql(measure)} AS f{i}" for i, measure in enumerate(scan.measures)]
-    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_bounded(scan, salt)}"  # noqa: S608
+    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt)}"  # noqa: S608
     groups = [f"k{i}" for i in range(len(keys))]
     sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
     capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
@@ -217,27 +252,64 @@ def render(scan: Scan, salt: bytes) -> str:
     return f"SELECT {', '.join([*groups, *capped])} FROM ({inner}){tail}"  # noqa: S608
 
 
-def _bounded(scan: Scan, salt: bytes) -> str:
+def _rows(scan: Scan, salt: bytes) -> str:
+    """The rows to count: the base, and what is joined to it under labelled names."""
+    base = _bounded(scan.table, salt)
+    if not scan.private and not scan.joins:
+        return base
+    columns = ["b.*"]
+    tables = [f"{base} AS b"]
+    for label, join in scan.private:
+        columns += [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
+        on = " AND ".join(f"{_side(own)} = {label}.{quote(theirs)}" for own, theirs in join.on)
+        tables.append(f"JOIN {_bounded(join.table, salt)} AS {label} ON {on}")
+    rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
+    for label, join in scan.joins:
+        keys = ", ".join(quote(theirs) for _, theirs in join.on)
+        # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
+        once = (
+            f"(SELECT *, TRUE AS matched FROM {_table(join.table)} "  # noqa: S608
+            f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
+        )
+        found = [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
+        found.append(f"{label}.matched AS {quote(f'{label}.')}")
+        on = " AND ".join(f"{own} = {label}.{quote(theirs)}" for own, theirs in join.on)
+        rows = f"(SELECT b.*, {', '.join(found)} FROM {rows} AS b LEFT JOIN {once} AS {label} ON {on})"  # noqa: S608
+    return rows
+
+
+def _side(own: str) -> str:
+    """A column of the base or of a table joined before, as it is called while private tables are joined."""
+    label, dot, name = own.partition(".")
+    if dot and label[:1] == "p" and label[1:].isdigit():
+        return f"{label}.{quote(name)}"
+    return f"b.{quote(own)}"
+
+
+def _table(table: Table) -> str:
+    return ".".join(quote(part) for part in table.name.split(".", 1))
+
+
+def _bounded(table: Table, salt: bytes) -> str:
     """The table, with at most k rows of every privacy unit.
 
     Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
     or removing a unit leaves what is kept of every other unit as it was, and moves at most k rows. Rows without a
     unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
     """
-    table = ".".join(quote(part) for part in scan.table.name.split(".", 1))
-    if scan.table.privacy_unit is None:
-        return table
-    unit = quote(scan.table.privacy_unit)
-    content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in scan.table.columns)])
+    if table.privacy_unit is None:
+        return _table(table)
+    unit = quote(table.privacy_unit)
+    content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])
     return (
-        f"(SELECT * FROM {table} WHERE {unit} IS NOT NULL "  # noqa: S608
-        f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {scan.table.max_rows_per_unit})"
+        f"(SELECT * FROM {_table(table)} WHERE {unit} IS NOT NULL "  # noqa: S608
+        f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )
 
 
 def _region_sql(regions: Regions) -> str:
     """The number of the region that a value lies in: a balanced tree of comparisons with the cuts."""
-    column = quote(regions.column.name)
+    column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
     order, cuts, region = regions.order, regions.cuts, regions.region_of_piece
@@ -255,7 +327,7 @@ def _region_sql(regions: Regions) -> str:
 
 def _share_sql(measure: Measure) -> str:
     """Where a value lies between the ends of its clamp, in parts of UNIT; 0 for NULL, UNIT for NaN."""
-    value = f"CAST({quote(measure.column.name)} AS DOUBLE)"
+    value = f"CAST({measure.column.reference} AS DOUBLE)"
     low, high = _double(measure.low), _double(measure.high)
     scale = _double(UNIT / (measure.high - measure.low))
     inside = f"least({UNIT}, CAST(round(({value} - {low}) * {scale}) AS BIGINT))"

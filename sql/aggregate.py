@@ -1,0 +1,247 @@
+"""Aggregates: COUNT, SUM and what is linear in them become rows of the workload.
+
+A linear form is a weighted sum of atoms. An atom is one count or one clamped sum under one condition, and becomes a
+block of rows, one for each group. ``SUM(CASE …)`` is taken apart into one atom per branch, and ``SUM(2 * a + 1)`` into
+``2 · SUM(a) + COUNT(a)``, so that equal questions are asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+from tacit.errors import TypeMismatchError, UnsupportedSqlError
+
+from .batch import BatchReader, TableBatch
+from .catalog import Column
+from .cells import Block
+from .constants import is_constant
+from .domains import clamp
+from .parse import bare
+from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
+from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
+from .relation import Relation, RelationReader
+from .scalar import Scope, bounds, clamped, scalar, scalar_conditions
+
+VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
+    exp.Variance: ("n - 1", "{}"),
+    exp.VariancePop: ("n", "{}"),
+    exp.Stddev: ("n - 1", "sqrt({})"),
+    exp.StddevSamp: ("n - 1", "sqrt({})"),
+    exp.StddevPop: ("n", "sqrt({})"),
+}
+LINEAR = (exp.Count, exp.CountIf, exp.Sum)
+AGGREGATES: tuple[type[exp.Expr], ...] = (*LINEAR, exp.Avg, *VARIANCES)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A count, or a clamped sum, of the rows that satisfy a condition."""
+
+    base: TableBatch
+    block: Block
+    single: bool = False
+    """From a scalar subquery: one number, whatever the groups are."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A weighted sum of atoms, plus a constant."""
+
+    terms: tuple[tuple[float, Atom], ...] = ()
+    offset: float = 0.0
+
+    def __add__(self, other: Form) -> Form:
+        return Form(self.terms + other.terms, self.offset + other.offset)
+
+    def times(self, factor: float) -> Form:
+        """The form scaled."""
+        return Form(tuple((factor * weight, atom) for weight, atom in self.terms), factor * self.offset)
+
+    @property
+    def bases(self) -> set[int]:
+        """Which bases it counts in."""
+        return {id(atom.base) for _, atom in self.terms}
+
+
+class AggregateReader:
+    """Reads aggregates over one relation."""
+
+    def __init__(self, batch: BatchReader, relations: RelationReader, relation: Relation) -> None:
+        self._batch = batch
+        self._relations = relations
+        self._relation = relation
+        self._scope: Scope = relations.scope(relation)
+
+    def linear(self, node: exp.Expr) -> Form | None:
+        """COUNT or SUM, with or without FILTER, as a form; None for anything else."""
+        where = self._relation.where
+        if isinstance(node, exp.Filter):
+            condition = self._relations.predicate(self._relation, node.expression.this)
+            where, node = _both(where, condition), node.this
+        if not isinstance(node, LINEAR):
+            return None
+        argument = self._argument(node)
+        if isinstance(node, exp.CountIf):
+            assert argument is not None
+            return self._count(_both(where, self._relations.predicate(self._relation, argument)))
+        if argument is None:
+            return self._count(where)
+        if isinstance(node, exp.Sum):
+            return self._sum(argument, where)
+        return self._present(argument, where)
+
+    def ratio(self, node: exp.Expr) -> tuple[Form, Form, float, float]:
+        """AVG as (sum, count, low, high)."""
+        where, node = self._filtered(node)
+        argument = self._argument(node)
+        assert argument is not None
+        ends = bounds(argument, self._scope)
+        total, count = self._sum(argument, where), self._present(argument, where)
+        if ends is None:  # the sum has refused what has no range; what is left is NULL
+            ends = (0.0, 0.0)
+        return total, count, *ends
+
+    def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
+        """VARIANCE and its kin as (sum of squares, sum, count, SQL over s2, s1 and n)."""
+        where, node = self._filtered(node)
+        argument = self._argument(node)
+        assert argument is not None
+        below, finish = VARIANCES[type(node)]
+        inner = argument.copy()
+        square = exp.Mul(this=exp.Paren(this=inner), expression=exp.Paren(this=inner.copy()))
+        spread = f"CASE WHEN {below} > 0 THEN greatest(0, (s2 - s1 * s1 / nullif(n, 0)) / ({below})) END"
+        return (
+            self._sum(square, where),
+            self._sum(argument, where),
+            self._present(argument, where),
+            finish.format(spread),
+        )
+
+    def _filtered(self, node: exp.Expr) -> tuple[Predicate, exp.Expr]:
+        if isinstance(node, exp.Filter):
+            condition = self._relations.predicate(self._relation, node.expression.this)
+            return _both(self._relation.where, condition), node.this
+        return self._relation.where, node
+
+    def _argument(self, node: exp.Expr) -> exp.Expr | None:
+        """The aggregate's argument; None for COUNT(*)."""
+        if node.args.get("expressions"):
+            raise self._scope.error(UnsupportedSqlError, node, "an aggregate takes one argument", "write COUNT(column)")
+        argument = node.this
+        if isinstance(node, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
+            return None
+        if isinstance(argument, exp.Distinct):
+            name = type(node).__name__.upper()
+            raise self._scope.error(
+                UnsupportedSqlError, node, f"{name}(DISTINCT …) has no bounded, unbiased private answer here",
+                "leave DISTINCT out, or GROUP BY the column and count the groups",
+            )  # fmt: skip
+        if not isinstance(argument, exp.Expr) or isinstance(argument, exp.Star | exp.Order | exp.Limit):
+            raise self._scope.error(UnsupportedSqlError, node, "an aggregate takes one argument", "write SUM(column)")
+        return bare(argument)
+
+    # linear forms
+
+    def _atom(self, where: Predicate, present: Column | None = None, measure: str | None = None) -> Form:
+        asks = None
+        if present is not None:
+            attribute = self._relation.base.attribute(present)
+            attribute.ask(IS_NULL)
+            asks = Asks(present.name, attribute.ask(NOT_NULL))
+        return Form(((1.0, Atom(self._relation.base, Block(where, (), asks, measure))),))
+
+    def _count(self, where: Predicate) -> Form:
+        return self._atom(where)
+
+    def _present(self, node: exp.Expr, where: Predicate) -> Form:
+        """COUNT(expression): the rows for which it is not NULL."""
+        if is_constant(node):
+            return self._count(Fixed(FALSE)) if self._scope.constant(node) is None else self._count(where)
+        branches = self._branches(node, where)
+        if branches is not None:
+            return _total(self._present(result, condition) for condition, result in branches)
+        return self._atom(where, scalar(node, self._scope))
+
+    def _sum(self, node: exp.Expr, where: Predicate) -> Form:
+        """SUM(expression), taken apart as far as it is a choice, a multiple or a shift of something simpler."""
+        node = bare(node)
+        if is_constant(node):
+            return self._count(where).times(self._number(node))
+        branches = self._branches(node, where)
+        if branches is not None:
+            return _total(self._sum(result, condition) for condition, result in branches)
+        if isinstance(node, exp.Neg):
+            return self._sum(node.this, where).times(-1.0)
+        if isinstance(node, exp.Mul | exp.Div | exp.Add | exp.Sub):
+            simpler = self._affine(node, where)
+            if simpler is not None:
+                return simpler
+        column = clamped(node, self._scope)
+        start, end = self._scope.statement.span(node)
+        measure = clamp(self._relation.base.table, column, self._scope.statement.source, start, end)
+        return self._atom(where, column, self._relation.base.measure(measure))
+
+    def _affine(self, node: exp.Expr, where: Predicate) -> Form | None:
+        left, right = bare(node.this), bare(node.expression)
+        if is_constant(right) and not is_constant(left):
+            factor = self._number(right)
+            if isinstance(node, exp.Mul):
+                return self._sum(left, where).times(factor)
+            if isinstance(node, exp.Div):
+                return self._sum(left, where).times(1.0 / factor) if factor else None
+            shift = factor if isinstance(node, exp.Add) else -factor
+            return self._sum(left, where) + self._present(left, where).times(shift)
+        if is_constant(left) and not is_constant(right):
+            factor = self._number(left)
+            if isinstance(node, exp.Mul):
+                return self._sum(right, where).times(factor)
+            if isinstance(node, exp.Add | exp.Sub):
+                sign = 1.0 if isinstance(node, exp.Add) else -1.0
+                return self._sum(right, where).times(sign) + self._present(right, where).times(factor)
+        return None
+
+    def _branches(self, node: exp.Expr, where: Predicate) -> list[tuple[Predicate, exp.Expr]] | None:
+        """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""
+        if not isinstance(node, exp.Case | exp.If):
+            return None
+        found: list[tuple[Predicate, exp.Expr]] = []
+        earlier: tuple[Predicate, ...] = ()
+        for condition, result in scalar_conditions(node):
+            parts = earlier
+            if condition is not None:
+                held = IsTruth(self._relations.predicate(self._relation, condition), TRUE)
+                parts, earlier = (*earlier, held), (*earlier, Negated(held))
+            if result is not None and not isinstance(bare(result), exp.Null):
+                found.append((_both(where, *parts), result))
+        return found
+
+    def _number(self, node: exp.Expr) -> float:
+        value: Any = self._scope.constant(node)
+        try:
+            if value is None or isinstance(value, str):
+                raise TypeError
+            return float(value)
+        except TypeError:
+            raise self._scope.error(
+                TypeMismatchError, node, "only numbers can be summed", "write a number here"
+            ) from None
+
+
+def _total(forms: Iterator[Form]) -> Form:
+    total = Form()
+    for form in forms:
+        total += form
+    return total
+
+
+def _both(*parts: Predicate) -> Predicate:
+    known = tuple(part for part in parts if part != ALWAYS)
+    return All(known) if len(known) > 1 else (known[0] if known else ALWAYS)
+
+
+def keyed(atom: Atom, keys: tuple[tuple[Predicate, ...], ...]) -> Block:
+    """The atom's block for one set of GROUP BY keys."""
+    return atom.block if atom.single else replace(atom.block, keys=keys)

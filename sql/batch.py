@@ -1,0 +1,105 @@
+"""What a batch asks, collected statement by statement: questions per column, summed columns, rows of the workload."""
+
+from __future__ import annotations
+
+from tacit.errors import LimitError
+
+from .catalog import Catalog, Column, Table
+from .cells import Block
+from .constants import Parameters
+from .parse import Limits
+from .regions import Attribute
+from .scan import Join, Measure
+
+RowSpec = tuple[tuple[float, int], ...]
+"""A row of the workload as a combination of rows of blocks: (weight, number of the block's row)."""
+
+
+class TableBatch:
+    """What the batch asks of one base: a table, or private tables joined."""
+
+    def __init__(self, table: Table, private: tuple[tuple[str, Join], ...] = ()) -> None:
+        self.table = table
+        self.private = private
+        self.joins: dict[Join, str] = {}
+        """Public tables joined to the base, each with its label."""
+        self.blocks: dict[Block, tuple[int, ...]] = {}
+        """Each distinct block and the numbers of its rows."""
+        self._attributes: dict[str, Attribute] = {}
+        self._measures: dict[str, Measure] = {}
+
+    @property
+    def attributes(self) -> list[Attribute]:
+        """The columns asked about, by name, so that the order of the queries does not matter."""
+        return [self._attributes[name] for name in sorted(self._attributes)]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The summed columns, by name."""
+        return [self._measures[name] for name in sorted(self._measures)]
+
+    def attribute(self, column: Column) -> Attribute:
+        """The questions put to a column so far."""
+        return self._attributes.setdefault(column.name, Attribute(column))
+
+    def measure(self, measure: Measure) -> str:
+        """Remember a summed column."""
+        self._measures[measure.name] = measure
+        return measure.name
+
+    def join(self, join: Join) -> str:
+        """The label of a joined public table; the same join is made once for the whole batch."""
+        return self.joins.setdefault(join, f"j{len(self.joins)}")
+
+
+class BatchReader:
+    """The tables that a batch reads and the rows it asks for."""
+
+    def __init__(self, catalog: Catalog, params: Parameters, limits: Limits) -> None:
+        self.catalog = catalog
+        self.params = params
+        self.limits = limits
+        self.specs: dict[RowSpec, int] = {}
+        """The rows of the workload, in order."""
+        self.block_count = 0
+        """How many rows all blocks have together."""
+        self._tables: dict[object, TableBatch] = {}
+
+    @property
+    def tables(self) -> list[TableBatch]:
+        """The bases that the batch counts something in, in the order it first names them."""
+        return [table for table in self._tables.values() if table.blocks]
+
+    def table(self, table: Table) -> TableBatch:
+        """What is asked of a table so far."""
+        return self._tables.setdefault(table.name, TableBatch(table))
+
+    def joined(self, left: TableBatch, join: Join) -> TableBatch:
+        """What is asked of private tables joined."""
+        private = (*left.private, (f"p{len(left.private)}", join))
+        return self._tables.setdefault((left.table.name, private), TableBatch(left.table, private))
+
+    def block_rows(self, table: TableBatch, block: Block) -> tuple[int, ...]:
+        """The numbers of a block's rows; equal blocks are one."""
+        if block not in table.blocks:
+            numbers = range(self.block_count, self.block_count + block.size)
+            self._check(numbers.stop)
+            table.blocks[block] = tuple(numbers)
+            self.block_count = numbers.stop
+        return table.blocks[block]
+
+    def row(self, spec: RowSpec) -> int:
+        """The number of a row of the workload; equal rows are one."""
+        merged: dict[int, float] = {}
+        for weight, number in spec:
+            merged[number] = merged.get(number, 0.0) + weight
+        canonical = tuple(sorted((weight, number) for number, weight in merged.items()))
+        self._check(len(self.specs))
+        return self.specs.setdefault(canonical, len(self.specs))
+
+    def _check(self, rows: int) -> None:
+        if rows > self.limits.rows:
+            raise LimitError(
+                f"the batch asks for more than {self.limits.rows:,} numbers",
+                hint="split it into several batches, or group by fewer values",
+            )

@@ -1,0 +1,135 @@
+"""After the release: output columns from the values of the workload's rows, and the order they come in.
+
+Everything here is post-processing of released (or, in tests, exact) numbers. What SQL computes, DuckDB computes, in a
+database of our own that holds nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .scratch import evaluate, frame
+from .workload import Computed, Key, Known, Linear, Output, Query, Ratio, Stacked
+
+Floats = NDArray[np.float64]
+
+_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BIGNUM")  # fmt: skip
+
+
+def is_number(output: Output) -> bool:
+    """Whether an output is a released number, with an error of its own."""
+    if isinstance(output, Stacked):
+        return all(is_number(part) for _, part in output.parts)
+    if isinstance(output, Computed):
+        return output.type.partition("(")[0] in _NUMERIC
+    return isinstance(output, Linear | Ratio)
+
+
+def column_type(query: Query, output: Output) -> str:
+    """The DuckDB type of an output column; released numbers are DOUBLE."""
+    match output:
+        case Key(index):
+            return query.keys[index].type
+        case Known(values):
+            return "VARCHAR" if any(isinstance(value, str) for value in values) else "BIGINT"
+        case Stacked(parts):
+            return column_type(query, parts[0][1])
+        case Computed(type=type_) if not is_number(output):
+            return type_
+    return "DOUBLE"
+
+
+def rows_behind(output: Output) -> list[int]:
+    """Every row of the workload that an output uses."""
+    match output:
+        case Linear(rows):
+            return list(rows)
+        case Ratio(numerator, denominator):
+            return [*numerator, *denominator]
+        case Computed(leaves=leaves):
+            return [row for leaf in leaves for row in rows_behind(leaf)]
+        case Stacked(parts):
+            return [row for _, part in parts for row in rows_behind(part)]
+    return []
+
+
+def rows_used(query: Query) -> list[int]:
+    """Every row of the workload that a query uses."""
+    found = [row for column in query.columns for row in rows_behind(column.output)]
+    if query.arrangement is not None:
+        found += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
+    return found
+
+
+def linear_values(output: Linear, rows: Floats) -> Floats:
+    """The values of a linear output."""
+    return np.asarray(rows[np.array(output.rows, dtype=np.int64)] + output.offset)
+
+
+def key_frame(query: Query) -> pd.DataFrame:
+    """The key columns of every group, with the dtypes that DuckDB's own frame would have."""
+    if not query.keys:
+        return pd.DataFrame(index=pd.RangeIndex(len(query.groups)))
+    return frame(tuple(f"k{i}" for i in range(len(query.keys))), tuple(k.type for k in query.keys), query.groups)
+
+
+def compute(output: Computed, keys: pd.DataFrame, leaves: Sequence[NDArray[Any]]) -> pd.Series:
+    """A computed output, from the values of its leaves: arrays as long as the keys, or a multiple of that."""
+    length = max([len(keys), *(len(leaf) for leaf in leaves)])
+    repeated = pd.concat([keys] * (length // max(len(keys), 1)), ignore_index=True) if length > len(keys) else keys
+    table = repeated.assign(**{f"a{i}": leaf for i, leaf in enumerate(leaves)})
+    return evaluate(output.sql, table)
+
+
+def arranged(query: Query, keys: pd.DataFrame, columns: Sequence[Any], leaves: Sequence[NDArray[Any]]) -> list[int]:
+    """The rows that HAVING, DISTINCT and LIMIT keep, in the order of ORDER BY."""
+    count = len(query.groups)
+    if query.arrangement is None:
+        return list(range(count))
+    table = keys.assign(
+        **{f"a{i}": leaf for i, leaf in enumerate(leaves)}, **{f"o{i}": column for i, column in enumerate(columns)}
+    )
+    a = query.arrangement
+    source = f"SELECT * FROM released WHERE {a.having}" if a.having else "SELECT * FROM released"  # noqa: S608
+    if a.distinct:
+        outputs = ", ".join(f"o{i}" for i in range(len(columns)))
+        source += f" QUALIFY row_number() OVER (PARTITION BY {outputs} ORDER BY ordinal) = 1"
+    order = f"{a.order}, ordinal" if a.order else "ordinal"
+    limit = f" LIMIT {a.limit}" if a.limit is not None else ""
+    sql = f"SELECT ordinal FROM ({source}) ORDER BY {order}{limit} OFFSET {a.offset}"  # noqa: S608
+    return [int(i) for i in evaluate("", table, sql)]
+
+
+def leaf_values(leaves: Sequence[Linear | Known], rows: Floats) -> list[NDArray[Any]]:
+    """The values of leaves."""
+    return [np.array(leaf.values) if isinstance(leaf, Known) else linear_values(leaf, rows) for leaf in leaves]
+
+
+def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats) -> Any:
+    """An output column from exact rows; the average of no rows is NaN."""
+    match output:
+        case Key(index):
+            return keys.iloc[:, index]
+        case Known(values):
+            return pd.Series(list(values))
+        case Linear():
+            return linear_values(output, rows)
+        case Ratio(numerator, denominator):
+            bottom = rows[list(denominator)]
+            return np.where(bottom > 0, rows[list(numerator)], np.nan) / np.where(bottom > 0, bottom, 1.0)
+        case Computed(leaves=leaves):
+            return compute(output, keys, leaf_values(leaves, rows))
+        case Stacked(parts):
+            return stacked(query, parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
+
+
+def stacked(query: Query, parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:
+    """The rows of a UNION ALL, one part below the other."""
+    del query
+    return pd.concat([pd.Series(value(part, size)).reset_index(drop=True) for size, part in parts], ignore_index=True)

@@ -1,0 +1,339 @@
+"""FROM: which rows are read, under which names, and with which filters.
+
+Tables, views, CTEs and derived tables that filter and project all come down to one base table, a predicate and
+columns computed from the base's own. A join with a public table adds columns to the base and drops no row: an inner
+join is the outer join and the condition that there was a match. A join of private tables is a base of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
+
+from .batch import BatchReader, TableBatch
+from .catalog import Column, Table
+from .names import nearest
+from .parse import Limits, Statement, bare, parse_batch
+from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
+from .regions import IS_NULL, NOT_NULL
+from .scalar import Scope, scalar, with_domain
+from .scan import Join
+
+_CLAUSES = {
+    "joins": "JOIN", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
+    "distinct": "DISTINCT", "qualify": "QUALIFY", "windows": "WINDOW", "sample": "TABLESAMPLE", "laterals": "LATERAL",
+    "into": "INTO", "with_": "WITH", "group": "GROUP BY",
+}  # fmt: skip
+
+Names = tuple[tuple[str, Mapping[str, Column]], ...]
+"""(alias, columns by lower-case name) of everything that FROM brings in."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The rows and the names that a FROM clause stands for."""
+
+    base: TableBatch
+    names: Names
+    where: Predicate = ALWAYS
+
+
+class RelationReader:
+    """Reads FROM clauses of one statement; knows the statement's CTEs."""
+
+    def __init__(self, batch: BatchReader, statement: Statement, tables: Mapping[str, exp.Expr] | None = None) -> None:
+        self._batch = batch
+        self._statement = statement
+        self._tables = dict(tables or {})
+
+    def with_ctes(self, select: exp.Select) -> RelationReader:
+        """A reader that also knows the CTEs of a WITH clause."""
+        clause = select.args.get("with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise self._error(UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out")
+        known = dict(self._tables)
+        for cte in clause.expressions:
+            if cte.args.get("alias") and cte.args["alias"].args.get("columns"):
+                raise self._error(
+                    UnsupportedSqlError, cte, "renaming columns of a CTE is not supported", "use AS inside the CTE"
+                )
+            known[cte.alias.lower()] = cte.this
+        return RelationReader(self._batch, self._statement, known)
+
+    def read(self, select: exp.Select) -> Relation:
+        """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
+        clause = select.args.get("from_")
+        if clause is None:
+            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
+        relation = self._item(clause.this)
+        joins = list(select.args.get("joins") or [])
+        if isinstance(clause.this, exp.Table | exp.Subquery):
+            joins = list(clause.this.args.get("joins") or []) + joins
+        for join in joins:
+            relation = self._join(relation, join)
+        return relation
+
+    def filtered(self, relation: Relation, where: exp.Expr | None) -> Relation:
+        """The relation with a WHERE clause added."""
+        if where is None:
+            return relation
+        found = self.predicate(relation, where)
+        return replace(relation, where=found if relation.where == ALWAYS else All((relation.where, found)))
+
+    def predicate(self, relation: Relation, node: exp.Expr) -> Predicate:
+        """A condition over the relation's columns."""
+        return PredicateReader(self.scope(relation), relation.base.attribute).read(node)
+
+    def scope(self, relation: Relation) -> Scope:
+        """What names mean over a relation."""
+        return Scope(self._statement, self._batch.params, lambda node: self._resolve(relation, node))
+
+    # one item of FROM
+
+    def _item(self, node: exp.Expr) -> Relation:
+        if isinstance(node, exp.Subquery):
+            relation = self._derived(node.this, node)
+            alias = node.alias or "subquery"
+        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            relation, alias = self._named(node)
+        else:
+            raise self._error(
+                UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
+                "write FROM table",
+            )  # fmt: skip
+        extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
+        renamed = node.args.get("alias")
+        if extra or (renamed is not None and renamed.args.get("columns")):
+            what = extra[0].upper().replace("_", " ") if extra else "renaming columns in FROM"
+            raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
+        columns = {name: column for _, found in relation.names for name, column in found.items()}
+        return replace(relation, names=((alias, columns),))
+
+    def _named(self, node: exp.Table) -> tuple[Relation, str]:
+        alias = node.alias or node.name
+        if not node.db and node.name.lower() in self._tables:
+            inner = RelationReader(
+                self._batch, self._statement, {k: v for k, v in self._tables.items() if k != node.name.lower()}
+            )
+            return inner._derived(self._tables[node.name.lower()], node), alias
+        table = self._table(node)
+        if table.view:
+            return self._view(table, node), alias
+        base = self._batch.table(table)
+        return Relation(base, ((alias, {c.name.lower(): c for c in table.columns}),)), alias
+
+    def _table(self, node: exp.Table) -> Table:
+        name = node.name if node.db.lower() in ("", "main") else f"{node.db}.{node.name}"
+        table = self._batch.catalog.table(name)
+        if table is None or node.catalog:
+            known = [t.name for t in self._batch.catalog.tables] + list(self._tables)
+            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
+        return table
+
+    def _view(self, table: Table, node: exp.Table) -> Relation:
+        """A view is read as if its text stood in its place, so that it can only filter and project."""
+        try:
+            (statement,) = parse_batch(table.view, Limits())
+            inner = RelationReader(self._batch, statement)
+            relation = inner._derived(statement.tree, statement.tree)
+        except (SqlSyntaxError, UnsupportedSqlError, ValueError):
+            raise self._error(
+                UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
+                "query the tables behind it",
+            ) from None  # fmt: skip
+        declared = {c.name.lower(): c.domain for c in table.columns}
+        ((alias, columns),) = relation.names
+        return replace(
+            relation,
+            names=((alias, {n: replace(c, domain=declared.get(n) or c.domain) for n, c in columns.items()}),),
+        )
+
+    def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
+        """A SELECT without aggregates: its filter and the columns it computes."""
+        if not isinstance(node, exp.Select):
+            raise self._error(
+                UnsupportedSqlError,
+                place,
+                "a derived table is one SELECT that filters and projects",
+                "write (SELECT … FROM …)",
+            )
+        for clause, value in node.args.items():
+            if value and clause not in ("expressions", "from_", "where", "with_", "joins"):
+                name = _CLAUSES.get(clause, clause.strip("_").upper())
+                raise self._error(
+                    UnsupportedSqlError, place, f"a derived table with {name} is not supported",
+                    "let it filter and project only, and aggregate outside",
+                )  # fmt: skip
+        reader = self.with_ctes(node)
+        relation = reader.read(node)
+        relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
+        columns: dict[str, Column] = {}
+        for name, column in reader._projected(node, relation):
+            if name.lower() in columns:
+                raise self._error(
+                    UnsupportedSqlError, place, f"the derived table has two columns named {name}", "rename one with AS"
+                )
+            columns[name.lower()] = column
+        return replace(relation, names=(("", columns),))
+
+    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[tuple[str, Column]]:
+        scope = self.scope(relation)
+        for item in select.expressions:
+            node = item.this if isinstance(item, exp.Alias) else item
+            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+                if any(node.args.get(k) for k in ("except_", "except", "replace", "rename")):
+                    raise self._error(
+                        UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
+                    )
+                wanted = node.table.lower() if isinstance(node, exp.Column) else ""
+                for alias, columns in relation.names:
+                    if wanted in ("", alias.lower()):
+                        yield from (
+                            (column.name if not column.expression else name, column) for name, column in columns.items()
+                        )
+                continue
+            column = with_domain(node, scope, self._batch.limits.rows)
+            yield (item.alias or node.name or column.name), column
+
+    # joins
+
+    def _join(self, left: Relation, join: exp.Join) -> Relation:
+        side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
+        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+            raise self._error(
+                UnsupportedSqlError, join.this,
+                f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
+                "write JOIN … ON … or LEFT JOIN … ON …",
+            )  # fmt: skip
+        if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
+            raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
+        table = self._table(join.this)
+        if table.view or join.this.name.lower() in self._tables:
+            raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
+        alias = join.this.alias or join.this.name
+        pairs = self._pairs(left, table, alias, join)
+        if table.public:
+            return self._public_join(left, table, alias, pairs, outer=side == "LEFT")
+        if side == "LEFT":
+            raise self._error(
+                UnsupportedSqlError, join.this, "private tables are joined by inner joins only", "write JOIN"
+            )
+        return self._private_join(left, table, alias, pairs, join)
+
+    def _pairs(self, left: Relation, table: Table, alias: str, join: exp.Join) -> tuple[tuple[Column, Column], ...]:
+        """ON as pairs of (column on the left, column of the joined table)."""
+        using = join.args.get("using")
+        on = join.args.get("on")
+        if using:
+            found: list[tuple[exp.Expr, exp.Column]] = [
+                (exp.column(u.name), exp.column(u.name, table=alias)) for u in using
+            ]
+        elif on is not None:
+            parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
+            found = [self._sides(bare(part), table, alias) for part in parts]
+        else:
+            raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
+        scope = self.scope(left)
+        pairs = []
+        for mine, theirs in found:
+            column = table.column(theirs.name)
+            if column is None:
+                known = [c.name for c in table.columns]
+                raise self._error(
+                    UnknownNameError,
+                    join.this,
+                    f"no such column in {table.name}: {theirs.name}",
+                    nearest(theirs.name, known),
+                )
+            own = scalar(mine, scope)
+            if own.type != column.type:
+                raise self._error(
+                    TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
+                    "give both the same type in the schema",
+                )  # fmt: skip
+            pairs.append((own, column))
+        return tuple(pairs)
+
+    def _sides(self, part: exp.Expr, table: Table, alias: str) -> tuple[exp.Expr, exp.Column]:
+        if isinstance(part, exp.EQ):
+            for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
+                if isinstance(theirs, exp.Column) and theirs.table.lower() == alias.lower():
+                    return mine, theirs
+        raise self._error(
+            UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
+        )
+
+    def _public_join(
+        self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
+    ) -> Relation:
+        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs)))
+        columns = {c.name.lower(): replace(c, name=f"{label}.{c.name}", nullable=True) for c in table.columns}
+        relation = replace(left, names=(*left.names, (alias, columns)))
+        if outer:
+            return relation
+        matched = left.base.attribute(Column(f"{label}.", "BOOLEAN"))
+        matched.ask(IS_NULL)
+        condition = Asks(f"{label}.", matched.ask(NOT_NULL))
+        return replace(relation, where=condition if left.where == ALWAYS else All((left.where, condition)))
+
+    def _private_join(
+        self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], join: exp.Join
+    ) -> Relation:
+        if left.base.table.public:
+            raise self._error(
+                UnsupportedSqlError, join.this, "a join starts from the private table",
+                f"write FROM {table.name} JOIN {left.base.table.name} ON …",
+            )  # fmt: skip
+        unit, other = left.base.table.privacy_unit, table.privacy_unit
+        if unit is None or other is None:
+            raise self._error(
+                UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
+                f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
+            )  # fmt: skip
+        if not any(own.name == unit and their.name == other for own, their in pairs):
+            raise self._error(
+                UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
+                f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
+            )  # fmt: skip
+        if left.base.joins or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
+            raise self._error(
+                UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
+                "write FROM private JOIN private ON … JOIN public ON … WHERE …",
+            )  # fmt: skip
+        base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
+        label = base.private[-1][0]
+        columns = {c.name.lower(): replace(c, name=f"{label}.{c.name}") for c in table.columns}
+        return Relation(base, (*left.names, (alias, columns)))
+
+    # names and errors
+
+    def _resolve(self, relation: Relation, node: exp.Column) -> Column:
+        wanted, name = node.table.lower(), node.name.lower()
+        aliases = [alias for alias, _ in relation.names]
+        if wanted and wanted not in (alias.lower() for alias in aliases):
+            raise self._error(
+                UnknownNameError, node, f"no such table in this query: {node.table}", f"write {aliases[0]}.{node.name}"
+            )
+        found = [
+            columns[name] for alias, columns in relation.names if wanted in ("", alias.lower()) and name in columns
+        ]
+        if not found:
+            known = [n for alias, columns in relation.names if wanted in ("", alias.lower()) for n in columns]
+            shown = " and ".join(alias for alias in aliases if alias) or "the table"
+            raise self._error(
+                UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, known)
+            )
+        if len(found) > 1:
+            raise self._error(
+                UnknownNameError, node, f"{node.name} is a column of several tables", f"write {aliases[0]}.{node.name}"
+            )
+        return found[0]
+
+    def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
+        start, end = self._statement.span(node)
+        return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
