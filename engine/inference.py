@@ -112,8 +112,8 @@ def estimate(
     """Generalised least squares over all measurements of one table's cells.
 
     Every measurement is divided by its own standard deviation and B = W·(stacked L)⁺, the best linear
-    unbiased estimator (Gauss–Markov; matrix mechanism, Definition 6). More measurements only make answers
-    better, and exact relations between rows (q1 = q2 + q3) hold between answers.
+    unbiased estimator (Gauss–Markov; for one measurement, the A⁺ of COA's Eq. 2). More measurements only
+    make answers better, and exact relations between rows (q1 = q2 + q3) hold between answers.
     """
     rows = np.arange(matrix_rows.shape[0], dtype=np.int64)
     return estimate_batch(

@@ -18,6 +18,7 @@ from tacit.errors import InternalError, PrivacyParameterError
 
 from .amounts import Amount, to_amount, to_confidence, to_error
 from .calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
+from .composition import rho_of_gaussian, rho_of_pure
 from .intervals import half_widths
 from .lattice import Grid, Lattice, released_grid
 from .noise import Kind, variance
@@ -190,9 +191,9 @@ class JointPlan:
         Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
         part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_grid``).
         Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
-        composition; LRM §2.1, Eq. 1). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
+        composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
         divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
-        sensitivity 1 and σ₁ (COA §2, with the calibration of ``calibrate.gaussian_multiplier``).
+        sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
         """
         amount = self._asked(epsilon, delta)
         if not self.parts:
@@ -200,6 +201,13 @@ class JointPlan:
         if self.privacy == "pure":
             return tuple(_calibrate_laplace(part, Fraction(amount.epsilon)) for part in self.parts)
         return _calibrate_gaussian(self.parts, amount)
+
+    def rho(self, epsilon: Any, delta: Any = 0) -> Decimal:
+        """What a release at (ε, δ) costs in zCDP: see ``composition``."""
+        amount = self._asked(epsilon, delta)
+        if self.privacy == "pure":
+            return rho_of_pure(amount.epsilon)
+        return rho_of_gaussian([(n.grid.sensitivity, n.scale) for n in self.calibrate(*amount)])
 
     def describe(self, epsilon: Any, delta: Any = 0) -> str:
         """The mechanism as canonical JSON without data: what the ledger keeps beside a charge."""
