@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .intervals import RatioAnswer, half_widths, ratio
-from .leastsquares import rebuild, residual
+from .leastsquares import one_thread, rebuild, residual
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -138,7 +138,8 @@ def estimate_batch(
     for position, block in enumerate(blocks):
         measurements = [release[position] for release in releases]
         solve = _nonnegative if nonnegative else _linear
-        values[block.rows], x, spread = solve(block, measurements)
+        with one_thread():
+            values[block.rows], x, spread = solve(block, measurements)
         diagonal = np.arange(len(block.rows))
         stderr[block.rows] = np.sqrt(spread.covariance(diagonal, diagonal))
         spreads.append(spread)

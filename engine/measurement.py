@@ -132,7 +132,7 @@ def unpack(payload: bytes) -> tuple[Measurement, ...]:
 
 def _pack(integers: Any) -> str:
     data = np.ascontiguousarray(integers, dtype="<i8").tobytes()
-    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
 def _unpack(text: Any, length: int) -> NDArray[np.int64]:

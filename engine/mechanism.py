@@ -15,6 +15,7 @@ from tacit.errors import InternalError, PrivacyParameterError, ProgrammingError
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
 from .lattice import exact_answers, round_strategy
+from .leastsquares import one_thread
 from .measurement import Measurement
 from .noise import add_gaussian, add_laplace
 from .optimize import optimize
@@ -54,10 +55,11 @@ def assemble(
 ) -> JointPlan:
     """Round every block's strategy to its lattice and share the budget among the blocks."""
     shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
-    parts = tuple(
-        Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
-        for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
-    )
+    with one_thread():
+        parts = tuple(
+            Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
+            for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
+        )
     return JointPlan(privacy, parts, rows)
 
 
