@@ -33,7 +33,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 
-class Warning(Exception):  # noqa: A001 - the name is PEP 249's
+class Warning(Exception):
     """Required by PEP 249."""
 
 

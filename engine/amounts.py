@@ -88,9 +88,7 @@ def exact_difference(a: Decimal, b: Decimal) -> Decimal:
 
 
 def _decimal(value: Any, name: str) -> Decimal:
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | Decimal | np.integer | np.floating
-    ):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Decimal | np.integer | np.floating):
         raise PrivacyParameterError(f"{name} must be a number, not {type(value).__name__}")
     if isinstance(value, Decimal):
         amount = value

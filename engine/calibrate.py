@@ -81,9 +81,7 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     return sigma * (1 + _ROUNDING + cancelled)
 
 
-def gaussian_multiplier(
-    epsilon: Decimal, delta: Decimal, coordinates: Sequence[tuple[int, float]] = ()
-) -> float:
+def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[tuple[int, float]] = ()) -> float:
     """σ at L2 sensitivity 1 for discrete Gaussian noise on integers.
 
     ``coordinates`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)

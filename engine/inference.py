@@ -106,9 +106,7 @@ class Estimate:
         )
 
 
-def estimate(
-    matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False
-) -> Estimate:
+def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:
     """Generalised least squares over all measurements of one table's cells.
 
     Every measurement is divided by its own standard deviation and B = W·(stacked L)⁺, the best linear

@@ -85,9 +85,7 @@ def round_strategy(
     """
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
-    reference = float(
-        np.linalg.norm(L, order, axis=0).max() ** 2 * np.square(rebuild(W, L) * weights[:, None]).sum()
-    )
+    reference = float(np.linalg.norm(L, order, axis=0).max() ** 2 * np.square(rebuild(W, L) * weights[:, None]).sum())
     best: Lattice | None = None
     for L_int, exponent in _roundings(L, W, order, bits):
         lattice = _finish(L_int, exponent, W, privacy, order)
@@ -133,9 +131,7 @@ def exact_answers(lattice: Lattice, x: Integers, grid: Grid) -> NDArray[np.int64
     return coarsen(product(lattice.L_int, x), grid.shift)
 
 
-def _finish(
-    L_int: NDArray[np.int64], exponent: int, W: NDArray[np.float64], privacy: Privacy, order: int
-) -> Lattice:
+def _finish(L_int: NDArray[np.int64], exponent: int, W: NDArray[np.float64], privacy: Privacy, order: int) -> Lattice:
     L = np.ldexp(L_int.astype(np.float64), exponent)
     B = rebuild(W, L)
     return Lattice(privacy, L_int, exponent, largest_column_norm(L_int, order), B, residual(W, B, L))

@@ -127,9 +127,7 @@ def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 
             noisy = add_laplace(exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon)
         else:
             noisy = add_gaussian(exact, noise.scale)
-        results.append(
-            Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale)
-        )
+        results.append(Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale))
     return tuple(results)
 
 
@@ -156,9 +154,7 @@ def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
         return np.ones(rows)
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (rows,) or not np.isfinite(checked).all() or not (checked > 0).all():
-        raise ProgrammingError(
-            f"weights must be {rows} positive finite numbers, one for each row of the batch"
-        )
+        raise ProgrammingError(f"weights must be {rows} positive finite numbers, one for each row of the batch")
     return checked
 
 

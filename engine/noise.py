@@ -18,9 +18,7 @@ from tacit.errors import InternalError
 Kind = Literal["laplace", "gaussian"]
 
 
-def add_laplace(
-    values: NDArray[np.int64], scale: float, *, sensitivity: int, epsilon: Fraction
-) -> NDArray[np.int64]:
+def add_laplace(values: NDArray[np.int64], scale: float, *, sensitivity: int, epsilon: Fraction) -> NDArray[np.int64]:
     """``values`` plus independent discrete Laplace noise: P(k) ∝ exp(−|k|/scale).
 
     Guarantee: pure ``epsilon``-differential privacy between integer vectors at L1 distance ``sensitivity`` or

@@ -143,9 +143,7 @@ def _by_blocks(
     """
     keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
     distinct = dict(zip(keys, reduction.blocks, strict=True))
-    copies = (
-        {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
-    )
+    copies = {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
     errors = {key: float(np.sum(block.workload**2)) for key, block in distinct.items()}  # of identity
     bounds = dict.fromkeys(distinct, 0.0)
     costs = {key: float(np.prod(block.workload.shape)) for key, block in distinct.items()}
@@ -200,9 +198,7 @@ def _checked(workload: ArrayLike) -> Matrix:
     if W.ndim != 2:
         raise ProgrammingError(f"a workload has two dimensions (queries, cells), not {W.ndim}")
     if W.size == 0:
-        raise ProgrammingError(
-            f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}"
-        )
+        raise ProgrammingError(f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}")
     if not np.isfinite(W).all():
         raise ProgrammingError("a workload's entries are finite numbers")
     return W

@@ -133,9 +133,7 @@ class JointPlan:
     @cached_property
     def lower_bound(self) -> float:
         """No plan of this kind with these cells has a smaller ``error``."""
-        return joint_error(
-            [p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy
-        )
+        return joint_error([p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy)
 
     def cost(self, epsilon: Any, delta: Any = 0) -> Amount:
         """What must be charged for a release at (ε, δ): Laplace noise does not use δ."""
@@ -174,9 +172,7 @@ class JointPlan:
 
         low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
         if not enough(math.exp(high)):
-            raise PrivacyParameterError(
-                f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}"
-            )
+            raise PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}")
         while high - low > 1e-5:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
@@ -271,9 +267,7 @@ def _calibrate_gaussian(parts: Sequence[Part], amount: Amount) -> tuple[Calibrat
     coordinates = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
     sigma = gaussian_multiplier(amount.epsilon, amount.delta, coordinates)
     return tuple(
-        Calibrated(
-            "gaussian", grid, reach * sigma * (1 + 2.0**-50), _step(part, grid), Fraction(amount.epsilon)
-        )
+        Calibrated("gaussian", grid, reach * sigma * (1 + 2.0**-50), _step(part, grid), Fraction(amount.epsilon))
         for part, grid, reach in zip(parts, grids, reaches, strict=True)
     )
 

@@ -33,9 +33,7 @@ def lrm(
     """
     needed = int(np.linalg.matrix_rank(workload))
     if rank is not None and rank < needed:
-        raise ProgrammingError(
-            f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}"
-        )
+        raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
     B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
     return np.asarray(L + scipy.linalg.pinv(B) @ (workload - B @ L))
 
@@ -63,9 +61,7 @@ def decompose(
         for _ in range(5):
             before = L
             right = (penalty * W + multiplier) @ L.T
-            B = scipy.linalg.solve(
-                penalty * L @ L.T + np.eye(r), right.T, assume_a="pos", check_finite=False
-            ).T
+            B = scipy.linalg.solve(penalty * L @ L.T + np.eye(r), right.T, assume_a="pos", check_finite=False).T
             L = _nesterov(B, W, multiplier, penalty, L, privacy)
             if float(np.linalg.norm(L - before)) <= 1e-3 * float(np.linalg.norm(L)):
                 break

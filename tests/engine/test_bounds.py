@@ -15,9 +15,7 @@ WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6),
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(W=WORKLOADS, weights=arrays(np.float64, 6, elements=st.floats(0.0, 1.0)))
-def test_lower_bounds_are_below_the_optimum_and_upper_bounds_above(
-    W: np.ndarray, weights: np.ndarray
-) -> None:
+def test_lower_bounds_are_below_the_optimum_and_upper_bounds_above(W: np.ndarray, weights: np.ndarray) -> None:
     best = optimize(W, privacy="approximate")
     slack = 1 + 1e-9
     assert svd_bound(W) <= best.error * slack + 1e-12

@@ -36,9 +36,7 @@ def test_rounding_costs_at_most_a_thousandth(W: Matrix, L: Matrix, privacy: Priv
     assert np.linalg.norm(lattice.L, order, axis=0).max() <= lattice.sensitivity * (1 + 1e-15)
     step = Fraction(2) ** lattice.exponent
     grid = released_grid(lattice, 1, 1, 1.0)
-    assert step * 2**grid.shift >= Fraction(lattice.sensitivity) / 2 ** (BITS + 2), (
-        "the released lattice is too fine"
-    )
+    assert step * 2**grid.shift >= Fraction(lattice.sensitivity) / 2 ** (BITS + 2), "the released lattice is too fine"
 
 
 @pytest.mark.parametrize("name", ["paper", "thin ranges", "sums", "large sums", "negative sums", "thirds"])
@@ -147,9 +145,7 @@ def test_norms_of_many_rows() -> None:
     assert largest_column_norm(M, 2) == isqrt(1000 * 2**80) + 1
 
 
-@pytest.mark.parametrize(
-    "x", [[1.5, 2], [True, False], ["1", "2"], [1], [[1, 2]], [float("nan"), 1], [None, 1]]
-)
+@pytest.mark.parametrize("x", [[1.5, 2], [True, False], ["1", "2"], [1], [[1, 2]], [float("nan"), 1], [None, 1]])
 def test_x_must_be_whole(x: object) -> None:
     with pytest.raises(ProgrammingError):
         integer_vector(x, 2)

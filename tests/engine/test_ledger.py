@@ -172,9 +172,7 @@ def test_the_cap_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
     assert second.rule == "sum"
     assert Ledger.create(tmp_path / "y.ledger", 1).salt != first.salt
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.ledger", "y.ledger"], (
-        "no drafts, no log files left"
-    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.ledger", "y.ledger"], "no drafts, no log files left"
 
 
 def test_create_never_overwrites(tmp_path: Path) -> None:
@@ -211,9 +209,7 @@ def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -
 
     with ledger._file.transaction(write=True) as connection:
         for i in range(1000):
-            entry = append(
-                connection, path, "charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200
-            )
+            entry = append(connection, path, "charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200)
             connection.execute("INSERT INTO releases VALUES (?, ?)", (entry.id, b"x" * 2000))
             append(
                 connection,

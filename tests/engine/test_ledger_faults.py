@@ -179,9 +179,7 @@ def refused(path: Path) -> None:
     assert path.read_bytes() == before, "a refused file is left as it is"
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000), os.urandom(9000)]
-)
+@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000), os.urandom(9000)])
 def test_what_is_no_ledger_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     path.write_bytes(content)

@@ -25,9 +25,7 @@ BOUND = 1e-7
 
 
 def laplace_draws(scale: float, n: int = DRAWS) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return add_laplace(
-        np.zeros(n, dtype=np.int64), scale, sensitivity=1, epsilon=Fraction(2) / Fraction(scale)
-    )
+    return add_laplace(np.zeros(n, dtype=np.int64), scale, sensitivity=1, epsilon=Fraction(2) / Fraction(scale))
 
 
 def fits(draws: np.ndarray[tuple[int], np.dtype[np.int64]], law: str, scale: float) -> bool:
@@ -66,9 +64,7 @@ def test_small_scale_is_the_discrete_law() -> None:
     counts = np.array([(draws == k).sum() for k in support])
     rest = len(draws) - counts.sum()
     observed = np.append(counts, rest)
-    assert (
-        scipy.stats.chisquare(observed, len(draws) * np.append(expected, 1 - expected.sum())).pvalue > BOUND
-    )
+    assert scipy.stats.chisquare(observed, len(draws) * np.append(expected, 1 - expected.sum())).pvalue > BOUND
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 1, None, "1"])
@@ -142,9 +138,7 @@ def test_discrete_gaussian_keeps_its_delta_exactly(epsilon: float, delta: float,
 
 def test_the_analytic_sigma_alone_would_not_do_on_a_coarse_lattice() -> None:
     """Why the remainder is bounded: on steps of the whole sensitivity the continuous σ misses its δ."""
-    misses = [
-        true_delta(get_sigma_gaussian(e, d), 1, e) > d for e in (0.5, 1.0, 2.0, 4.0) for d in (1e-3, 1e-6)
-    ]
+    misses = [true_delta(get_sigma_gaussian(e, d), 1, e) > d for e in (0.5, 1.0, 2.0, 4.0) for d in (1e-3, 1e-6)]
     assert any(misses)
 
 

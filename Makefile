@@ -1,0 +1,38 @@
+# Two commands on a fresh machine:  make demo   make test
+PYTHON ?= python3
+PY := .venv/bin/python
+SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py sql/*.py sql/*/*.py)
+EDITABLE := --config-settings editable_mode=strict -e
+
+.PHONY: demo test check format lint types links
+
+demo: .venv/demo links  ## answer a batch over a generated clinic and show what it costs
+	@$(PY) examples/clinic.py
+
+test: .venv/dev links  ## the whole test suite, doctests and README blocks included
+	@$(PY) -m pytest -n 2
+
+check: .venv/dev links format lint types test  ## everything that must hold before a commit
+
+format:
+	@$(PY) -m ruff format --check .
+
+lint:
+	@$(PY) -m ruff check .
+
+types:
+	@$(PY) -m mypy
+
+.venv/bin/python:
+	@$(PYTHON) -m venv .venv
+	@$(PY) -m pip install --quiet --upgrade pip 'setuptools>=80'
+
+.venv/demo .venv/dev: .venv/%: pyproject.toml | .venv/bin/python
+	@$(PY) -m pip install --quiet $(EDITABLE) '.[$*]'
+	@touch $@
+
+# A strict editable install links the files that were there; a new file needs the links made again.
+links:
+	@printf '%s\n' $(SOURCES) | cmp -s - .venv/files || { \
+	  $(PY) -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE) . && \
+	  printf '%s\n' $(SOURCES) > .venv/files; }

@@ -1,0 +1,164 @@
+"""What may be spent and what has been: exact decimals, for the whole and for each analyst."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from tacit.engine import Amount
+from tacit.engine.amounts import NOTHING
+from tacit.engine.ledger import Ledger
+
+from .errors import LedgerError, PolicyError
+from .policy import Cap
+
+
+@dataclass(frozen=True)
+class Account:
+    """One purse: its cap, what was spent, and what is left."""
+
+    cap: Amount
+    spent: Amount
+    left: Amount
+
+    def __str__(self) -> str:
+        return f"spent {show(self.spent)} of {show(self.cap)}; left {show(self.left)}"
+
+
+@dataclass(frozen=True)
+class Budget(Account):
+    """The whole budget as this connection sees it, and each analyst's part in it.
+
+    A snapshot: read ``con.budget`` again after the next answer. Without any budget the cap is zero.
+    """
+
+    analysts: Mapping[str, Account] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [super().__str__(), *(f"  {name}: {account}" for name, account in self.analysts.items())]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where a ledger lies: ``find`` gives it when there is one, ``create`` makes it with a cap."""
+
+    find: Callable[[], Ledger | None]
+    create: Callable[[Amount], Ledger]
+
+
+class Purse:
+    """The ledger through the eyes of one connection.
+
+    The cap that binds everyone is the one in the ledger, written at its creation. A connection may be told a
+    smaller one, which then binds on it alone; a larger one is refused. The ledger is created at the first
+    charge, so that ``explain`` works where nothing can be written.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        stated: Cap,
+        asked: Cap,
+        analyst: str | None = None,
+        analysts: Mapping[str, Cap] | None = None,
+    ) -> None:
+        """``stated`` is the cap of the whole, for a new ledger; ``asked`` is this connection's, not larger."""
+        self._store = store
+        self._stated = stated
+        self._asked = asked
+        self._analysts = analysts or {}
+        self._ledger: Ledger | None = None
+        self.analyst = analyst
+        self.peek()  # a cap above the ledger's is refused when connecting, not at the first answer
+
+    def peek(self) -> Ledger | None:
+        """The ledger, if it exists already."""
+        if self._ledger is None:
+            found = self._store.find()
+            if found is not None:
+                self._ledger = self._checked(found)
+        return self._ledger
+
+    def open(self) -> Ledger:
+        """The ledger, created if need be. Raises ``PolicyError`` when no budget was ever stated."""
+        ledger = self.peek()
+        if ledger is None:
+            stated = self._stated
+            if stated.epsilon is None:
+                raise PolicyError(
+                    "no budget was stated, so nothing can be answered\n"
+                    "hint: write epsilon = 1.0 under [budget] in the policy, or connect(…, epsilon=1.0)"
+                )
+            ledger = self._ledger = self._checked(
+                self._store.create(Amount(stated.epsilon, stated.delta or Decimal(0)))
+            )
+        return ledger
+
+    @property
+    def cap(self) -> Amount | None:
+        """The cap on this connection: the smaller of the ledger's and its own; ``None`` without either."""
+        ledger, asked = self.peek(), self._asked
+        if ledger is not None:
+            return _bounded(ledger.cap, asked)
+        if asked.epsilon is None:
+            return None
+        return Amount(asked.epsilon, asked.delta or Decimal(0))
+
+    @property
+    def analyst_cap(self) -> Amount | None:
+        """The analyst's own cap; ``None`` when the policy sets none for this connection's analyst."""
+        return None if self.analyst is None else self._cap_of(self.analyst)
+
+    def budget(self) -> Budget:
+        """What was spent and is left, now."""
+        ledger = self.peek()
+        cap = self.cap or NOTHING
+        left = cap if ledger is None else ledger.left(cap=cap)
+        named = [*self._analysts, *(() if ledger is None else ledger.analysts()), self.analyst]
+        accounts = {}
+        for name in dict.fromkeys(n for n in named if n is not None):
+            own = self._cap_of(name) or cap
+            own_left = own if ledger is None else ledger.left(name, own)
+            own_spent = NOTHING if ledger is None else ledger.spent(name)
+            accounts[name] = Account(own, own_spent, smaller(left, own_left))
+        return Budget(cap, NOTHING if ledger is None else ledger.spent(), left, accounts)
+
+    def _cap_of(self, analyst: str) -> Amount | None:
+        own = self._analysts.get(analyst, Cap())
+        if own == Cap() or self.cap is None:
+            return None
+        return Amount(
+            self.cap.epsilon if own.epsilon is None else own.epsilon,
+            self.cap.delta if own.delta is None else own.delta,
+        )
+
+    def _checked(self, ledger: Ledger) -> Ledger:
+        for name, wanted, allowed in (
+            ("epsilon", self._stated.epsilon, ledger.cap.epsilon),
+            ("delta", self._stated.delta, ledger.cap.delta),
+        ):
+            if wanted is not None and wanted > allowed:
+                raise LedgerError(
+                    f"the ledger allows {name} = {allowed} in all, fixed when it was created; {wanted} was asked for\n"
+                    f"hint: ask for {name} = {allowed} or less, in the policy's [budget] or in connect(…)"
+                )
+        return ledger
+
+
+def show(amount: Amount) -> str:
+    """An amount for a sentence."""
+    return f"ε={amount.epsilon:f}, δ={float(amount.delta):g}"
+
+
+def _bounded(cap: Amount, asked: Cap) -> Amount:
+    return Amount(
+        cap.epsilon if asked.epsilon is None else min(cap.epsilon, asked.epsilon),
+        cap.delta if asked.delta is None else min(cap.delta, asked.delta),
+    )
+
+
+def smaller(a: Amount, b: Amount) -> Amount:
+    """The smaller of the two, ε and δ each by itself."""
+    return Amount(min(a.epsilon, b.epsilon), min(a.delta, b.delta))

@@ -1,0 +1,211 @@
+"""The policy meets the schema: one catalog of tables, columns and declared domains for the compiler.
+
+Only names and types are read from the database here, never a row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tacit.sql import Catalog, Column, Range, Table, Values
+
+from .policy import ColumnPolicy, Policy, TablePolicy, policy_error, suggestion
+
+if TYPE_CHECKING:
+    from tacit.sql import Source, SourceColumn, SourceTable
+
+T = TypeVar("T")
+
+_INTEGERS = frozenset(f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")) | {
+    "INTEGER",
+    "UINTEGER",
+}
+_EXAMPLES = {
+    "integer": "a whole number, such as 18",
+    "number": "a number, such as 0.5",
+    "text": 'text in quotes, such as "NY"',
+    "boolean": "true or false",
+    "date": "a date without quotes, such as 2024-01-31",
+    "timestamp": "a time without quotes, such as 2024-01-31T12:00:00",
+}
+
+
+def build_catalog(policy: Policy, source: Source) -> Catalog:
+    """Every table of the database, with what the policy says of it.
+
+    A table that the policy does not name is private, and each of its rows is one unit.
+    """
+    schema = source.schema()
+    declared = _matched(policy.tables, (t.name for t in schema), policy, "tables", "table of the database")
+    return Catalog(tables=tuple(_table(policy, declared.get(t.name, TablePolicy()), t) for t in schema))
+
+
+def with_versions(catalog: Catalog, source: Source) -> Catalog:
+    """The catalog as of now: a table without a declared version has the version of its file.
+
+    Asked for at every batch, because a parquet or csv file can be replaced while the connection is open.
+    """
+    return Catalog(tables=tuple(t if t.version else replace(t, version=source.version(t.name)) for t in catalog.tables))
+
+
+def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
+    path = f"tables.{table.name}"
+    names = [c.name for c in table.columns]
+    columns = _matched(declared.columns, names, policy, f"{path}.columns", f"column of {table.name}")
+    unit = declared.privacy_unit
+    if unit is not None:
+        found = [name for name in names if name.lower() == unit.lower()]
+        if not found:
+            raise policy_error(
+                policy.origin,
+                f"{path}.privacy_unit",
+                f"names {unit!r}, which is no column of {table.name}",
+                suggestion(unit, names),
+            )
+        unit = found[0]
+    return Table(
+        name=table.name,
+        columns=tuple(_column(policy, columns.get(c.name), c, f"{path}.columns.{c.name}") for c in table.columns),
+        privacy_unit=unit,
+        max_rows_per_unit=declared.max_rows_per_unit,
+        public=declared.public,
+        version=declared.version or "",
+    )
+
+
+def _column(policy: Policy, declared: ColumnPolicy | None, column: SourceColumn, path: str) -> Column:
+    domain: Values | Range | None
+    if declared is not None and declared.values is not None:
+        domain = _values(policy, declared, column, path)
+    elif declared is not None and declared.min is not None:
+        domain = _range(policy, declared, column, path)
+    else:
+        domain = _schema_domain(column, policy.trust_schema)
+    return Column(name=column.name, type=column.type, nullable=column.nullable, domain=domain)
+
+
+def _schema_domain(column: SourceColumn, trusted: bool) -> Values | Range | None:
+    """What the schema itself declares. BOOLEAN is a fact about SQL; ENUM and CHECK may have come from the data."""
+    if _family(column.type) == "boolean":
+        return Values((False, True), None)
+    if not trusted:
+        return None
+    if column.enum is not None:
+        return Values(tuple(column.enum), None)
+    low: Any = column.minimum
+    high: Any = column.maximum
+    return None if low is None or high is None or low > high else Range(low, high)
+
+
+def _values(policy: Policy, declared: ColumnPolicy, column: SourceColumn, path: str) -> Values:
+    assert declared.values is not None
+    family = _domain_family(policy, column, path)
+    if declared.other is not None and family != "text":
+        raise policy_error(
+            policy.origin, f"{path}.other", f"is for text; {column.name} is {column.type}", "leave other out"
+        )
+    values = tuple(_value(policy, v, column, family, f"{path}.values") for v in declared.values)
+    for value in values:
+        if column.enum is not None and value not in column.enum:
+            raise policy_error(
+                policy.origin,
+                f"{path}.values",
+                f"lists {value!r}, which is not in the ENUM {column.name}",
+                suggestion(str(value), column.enum),
+            )
+    return Values(values, declared.other)
+
+
+def _range(policy: Policy, declared: ColumnPolicy, column: SourceColumn, path: str) -> Range:
+    family = _domain_family(policy, column, path)
+    if family in ("text", "boolean"):
+        raise policy_error(
+            policy.origin, path, f"gives a range for {column.type}", "write values = [ … ] in place of min and max"
+        )
+    low = _value(policy, declared.min, column, family, f"{path}.min")
+    high = _value(policy, declared.max, column, family, f"{path}.max")
+    if low > high:
+        raise policy_error(policy.origin, f"{path}.min", f"is {low}, above max = {high}", "swap the two")
+    return Range(low, high)
+
+
+def _domain_family(policy: Policy, column: SourceColumn, path: str) -> str:
+    family = _family(column.type)
+    if family is None:
+        raise policy_error(
+            policy.origin, path, f"declares a column of type {column.type}, which can have no domain", "remove it"
+        )
+    return family
+
+
+def _family(type_: str) -> str | None:
+    """What kind of constant a column of this DuckDB type is compared with."""
+    name = type_.upper().partition("(")[0].strip()
+    if type_.endswith("]"):
+        return None
+    if name in _INTEGERS:
+        return "integer"
+    if name in ("FLOAT", "DOUBLE", "DECIMAL"):
+        return "number"
+    if name in ("VARCHAR", "ENUM"):
+        return "text"
+    if name.startswith("TIMESTAMP"):
+        return "timestamp"
+    return {"BOOLEAN": "boolean", "DATE": "date"}.get(name)
+
+
+def _value(policy: Policy, value: Any, column: SourceColumn, family: str, path: str) -> Any:
+    """The value as the column's own kind, or a refusal that shows one."""
+    kept = _converted(value, column.type, family)
+    if kept is None:
+        shown = f'"{value}"' if isinstance(value, str) else str(value)
+        raise policy_error(
+            policy.origin,
+            path,
+            f"has {shown[:40]}, which is no value of {column.name} ({column.type[:40]})",
+            f"write {_EXAMPLES[family]}",
+        )
+    return kept
+
+
+def _converted(value: Any, type_: str, family: str) -> Any:
+    number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    if number and not math.isfinite(value):
+        return None
+    match family:
+        case "integer":
+            return int(value) if number and value == int(value) else None
+        case "number" if number:
+            return Decimal(str(value)) if type_.upper().startswith("DECIMAL") else float(value)
+        case "text":
+            return value if isinstance(value, str) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "date":
+            return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else None
+        case "timestamp" if isinstance(value, dt.datetime):
+            aware = value.tzinfo is not None
+            return value if aware == ("TIME ZONE" in type_.upper()) else None
+        case "timestamp" if isinstance(value, dt.date) and "TIME ZONE" not in type_.upper():
+            return dt.datetime(value.year, value.month, value.day)
+    return None
+
+
+def _matched(declared: Mapping[str, T], names: Iterable[str], policy: Policy, path: str, what: str) -> dict[str, T]:
+    """The policy's entries under the database's own spelling; SQL names do not mind case."""
+    names = list(names)
+    spelling = {name.lower(): name for name in names}
+    matched: dict[str, T] = {}
+    for name, entry in declared.items():
+        if name.lower() not in spelling:
+            raise policy_error(policy.origin, f"{path}.{name}", f"is no {what}", suggestion(name, names))
+        key = spelling[name.lower()]
+        if key in matched:
+            raise policy_error(policy.origin, f"{path}.{name}", "is declared twice", "keep one of the two")
+        matched[key] = entry
+    return matched

@@ -1,0 +1,117 @@
+"""``tacit.connect``: the database, its policy and its ledger become one connection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tacit.engine import Amount
+from tacit.engine.amounts import to_delta, to_epsilon
+from tacit.engine.ledger import Ledger
+from tacit.sql import open_source
+
+from .budget import Purse, Store
+from .catalog import build_catalog
+from .connection import Connection, Number
+from .errors import InterfaceError, PolicyError
+from .policy import Cap, Policy, load_policy, suggestion
+from .steps import Desk
+
+_MEMORY: WeakKeyDictionary[Any, Ledger] = WeakKeyDictionary()
+"""The ledgers of in-memory databases: they live as long as the DuckDB connection object does."""
+
+
+def connect(
+    database: Any,
+    *,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    analyst: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    spend: Number | None = None,
+) -> Connection:
+    """Open a database for private answers.
+
+    ``database`` is the path of a DuckDB, parquet or csv file, or an open DuckDB connection; it is only read.
+    ``policy`` is a TOML file or a dict of the same shape; without one the schema is the policy. ``epsilon`` and
+    ``delta`` cap what may ever be spent, unless the policy or an existing ledger says less. The ledger lies
+    next to the database (``ledger=`` puts it elsewhere) and is shared by everyone who opens it. ``spend`` is
+    the ε of a call that names none.
+    """
+    if ledger is not None and analyst is not None:
+        raise InterfaceError(
+            "ledger= cannot be chosen together with analyst=: an analyst does not choose the books\n"
+            "hint: leave ledger= out, or connect as the curator"
+        )
+    if ledger is not None and not isinstance(ledger, (str, os.PathLike)):
+        raise InterfaceError("ledger= must be the path of a file\nhint: leave it out, and it lies next to the database")
+    rules = load_policy(policy)
+    _check_analyst(rules, analyst)
+    asked = Cap(None if epsilon is None else to_epsilon(epsilon), None if delta is None else to_delta(delta))
+    stated, bound = _caps(rules, asked)
+    each = None if spend is None else to_epsilon(spend)
+    source = open_source(database, rules.types)
+    try:
+        catalog = build_catalog(rules, source)
+        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts)
+    except BaseException:
+        source.close()
+        raise
+    desk = Desk(source=source, schema=catalog, limits=rules.limits, purse=purse)
+    return Connection(desk, each if each is not None else rules.spend)
+
+
+def _check_analyst(policy: Policy, analyst: str | None) -> None:
+    if analyst is None:
+        return
+    if not isinstance(analyst, str) or not analyst:
+        raise InterfaceError('analyst= must be a name\nhint: analyst="ana"')
+    if policy.analysts is not None and analyst not in policy.analysts:
+        raise PolicyError(
+            f"{policy.origin}: there is no analyst {analyst!r} under [analysts]\n"
+            f"hint: {suggestion(analyst, policy.analysts)}"
+        )
+
+
+def _caps(policy: Policy, asked: Cap) -> tuple[Cap, Cap]:
+    """The cap of the whole, and the cap on this connection, which is not larger."""
+    stated = policy.budget
+    if stated.epsilon is None:
+        if asked.epsilon is None and asked.delta is not None:
+            raise PolicyError("delta= was given without epsilon=\nhint: connect(…, epsilon=1.0, delta=1e-9)")
+        return asked, asked
+    whole = Cap(stated.epsilon, stated.delta or Decimal(0))
+    for name in ("epsilon", "delta"):
+        wanted, allowed = getattr(asked, name), getattr(whole, name)
+        if wanted is not None and wanted > allowed:
+            raise PolicyError(
+                f"{policy.origin}: budget.{name} is {allowed}, and connect asked for {wanted}\n"
+                f"hint: ask for {allowed} or less, or change the policy"
+            )
+    return whole, Cap(asked.epsilon or whole.epsilon, whole.delta if asked.delta is None else asked.delta)
+
+
+def _store(database: Any, path: Path | None, ledger: str | os.PathLike[str] | None) -> Store:
+    if ledger is None and path is None:
+        return _memory_store(database)
+    place = Path(ledger) if ledger is not None else Path(f"{path}.ledger")
+
+    def find() -> Ledger | None:
+        return Ledger.open(place) if place.exists() else None
+
+    def create(cap: Amount) -> Ledger:
+        return Ledger.open_or_create(place, cap.epsilon, cap.delta)
+
+    return Store(find, create)
+
+
+def _memory_store(database: Any) -> Store:
+    def create(cap: Amount) -> Ledger:
+        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta))
+
+    return Store(lambda: _MEMORY.get(database), create)

@@ -1,0 +1,84 @@
+"""EXACT figures, for the curator's own tests ONLY. Nothing here is private; nothing here is charged.
+
+What these functions return must never leave the curator's hands: one look at them is worth more than any
+budget. They refuse on a connection that was opened for an analyst. (Code in the same process can always reach
+around that refusal; a process boundary is what stops it.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tacit.sql import compile_batch
+from tacit.sql.workload import Key, Linear, Ratio, Workload
+
+from .answers import assemble, frame_names, key_frames
+from .connection import Batch, Connection, Params
+from .errors import InterfaceError, OperationalError
+
+_NO_SALT = bytes(32)
+
+
+def unit_counts(con: Connection, batch: Batch, params: Params = None) -> NDArray[Any]:
+    """EXACT unit counts x of the batch's cells: NOT PRIVATE, for the curator's tests only.
+
+    ``Workload.matrix @ x`` are the exact answers. int64 where rows are counted whole; float64 where a batch
+    sums a column, because a row then is split between the two ends of its clamp.
+    """
+    return _counts(con, _compile(con, batch, params))
+
+
+def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[pd.DataFrame]:
+    """EXACT answers, as frames shaped like the released ones: NOT PRIVATE, for the curator's tests only.
+
+    Sums and averages are those of the clamped values of the rows that the policy keeps of each unit. The
+    average of no rows is NaN.
+    """
+    workload = _compile(con, batch, params)
+    exact = workload.matrix @ _counts(con, workload).astype(np.float64)
+    frames = []
+    for query, keys in zip(workload.queries, key_frames(workload.queries), strict=True):
+        values: dict[int, NDArray[np.float64]] = {}
+        for position, column in enumerate(query.columns):
+            match column.output:
+                case Linear(rows):
+                    values[position] = exact[list(rows)]
+                case Ratio(numerator, denominator):
+                    bottom = exact[list(denominator)]
+                    top = np.where(bottom > 0, exact[list(numerator)], np.nan)
+                    values[position] = top / np.where(bottom > 0, bottom, 1.0)
+                case Key():
+                    pass
+        frames.append(assemble(query, frame_names([c.name for c in query.columns]), keys, values))
+    return frames
+
+
+def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
+    if con.analyst is not None:
+        raise InterfaceError(
+            "exact figures are for the curator; this connection was opened for an analyst\n"
+            "hint: connect without analyst="
+        )
+    with con._open():
+        return compile_batch(batch, con._desk.catalog, params, con._desk.limits)
+
+
+def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
+    desk = con._desk
+    with con._open():
+        ledger = desk.purse.peek()
+        if ledger is None and desk.purse.cap is not None:
+            ledger = desk.purse.open()  # the salt that chooses a unit's rows must be the one releases will use
+        salt = _NO_SALT if ledger is None else ledger.salt
+        whole = all(scan.unit == 1 for scan in workload.scans)
+        x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
+        try:
+            for scan in workload.scans:
+                numerators = desk.source.count(scan, salt)
+                x[scan.columns] = numerators if whole else numerators / scan.unit
+        except Exception:
+            raise OperationalError("the tables could not be read") from None
+        return x

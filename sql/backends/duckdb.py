@@ -1,0 +1,288 @@
+"""DuckDB as the source of rows: a database file, an open connection, a parquet or a csv file.
+
+The SQL that reads rows is generated from the compiled scan alone; no text of the analyst's gets here. It is made
+of total functions only, so that it cannot fail for a reason that lies in a row: comparisons with constants,
+CASE, casts of numbers to DOUBLE, rounding of a value that was compared with both ends of its clamp first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tacit.errors import OperationalError, PolicyError
+
+from ..checks import check_ranges
+from ..regions import Regions
+from ..scan import UNIT, Measure, Scan
+from ..scratch import SAFE_CONFIG, frame, literal, quote
+from ..source import ColumnTypes, SourceColumn, SourceTable, describe
+
+_READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+
+
+def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
+    """Open what ``tacit.connect`` was given. Raises OperationalError when it is not a database."""
+    if isinstance(database, duckdb.DuckDBPyConnection):
+        return _from_connection(database)
+    if not isinstance(database, str | os.PathLike):
+        raise OperationalError(
+            f"a {describe(database)} is not a database; give a DuckDB file, an open DuckDB connection, or the path "
+            "of a parquet or csv file"
+        )
+    path = Path(database)
+    if not path.is_file():
+        raise OperationalError(f"there is no database file at {str(path)!r}")
+    kind = _READERS.get(path.suffix.lower())
+    if kind is not None:
+        return _from_file(path, kind, types or {})
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=SAFE_CONFIG)
+    except duckdb.ConnectionException:
+        raise OperationalError(
+            f"{str(path)!r} is already open in this process with other settings; close it, or pass that open "
+            "DuckDB connection to tacit.connect"
+        ) from None
+    except duckdb.IOException:
+        raise OperationalError(
+            f"{str(path)!r} cannot be opened as a DuckDB database: it is not one, or another process is writing to it"
+        ) from None
+    except duckdb.Error:
+        raise OperationalError(f"{str(path)!r} cannot be opened as a DuckDB database") from None
+    return DuckDBSource(connection, path, owned=True)
+
+
+def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
+    try:
+        own = connection.cursor()
+        row = own.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
+    except duckdb.Error:
+        raise OperationalError("the DuckDB connection is closed") from None
+    path = Path(row[0]) if row and row[0] else None
+    return DuckDBSource(own, path, owned=True)
+
+
+def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
+    """An in-memory database with one view over the file, and no other file within reach."""
+    where = literal(str(path.resolve()))
+    connection = duckdb.connect(
+        ":memory:", config={k: v for k, v in SAFE_CONFIG.items() if "autol" in k or "autoi" in k}
+    )
+    name = path.stem
+    try:
+        if kind == "parquet":
+            query = f"SELECT * FROM read_parquet({where})"  # noqa: S608
+        else:
+            query = _csv_query(path, where, types)
+        connection.execute(f"CREATE VIEW {quote(name)} AS {query}")
+        connection.execute(f"SET allowed_paths = [{where}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+    except duckdb.Error:
+        connection.close()
+        raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
+    return DuckDBSource(connection, path, owned=True)
+
+
+def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
+    """Every field is read as text and cast with TRY_CAST, so that no content of the file can make the scan fail."""
+    declared = next((columns for table, columns in types.items() if table.lower() == path.stem.lower()), None)
+    if not declared:
+        raise PolicyError(
+            f"a csv file has no types of its own; declare them in the policy, under [tables.{path.stem}.columns]: "
+            'age = { type = "INTEGER" }'
+        )
+    columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in declared) + "}"
+    casts = ", ".join(f"TRY_CAST({quote(name)} AS {type_}) AS {quote(name)}" for name, type_ in declared.items())
+    delimiter = "\\t" if path.suffix.lower() == ".tsv" else ","
+    return (
+        f"SELECT {casts} FROM read_csv({where}, header = true, auto_detect = false, columns = {columns}, "  # noqa: S608
+        f"delim = '{delimiter}', quote = '\"', escape = '\"', "
+        "null_padding = true, ignore_errors = true, strict_mode = false)"
+    )
+
+
+class DuckDBSource:
+    """Rows in DuckDB. Every call uses a cursor of its own, so that threads can share the source."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, owned: bool) -> None:
+        self.path = path
+        self._connection = connection
+        self._owned = owned
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"DuckDBSource({str(self.path) if self.path else 'in memory'})"
+
+    def schema(self) -> tuple[SourceTable, ...]:
+        """Names, types and constraints of all tables and views."""
+        columns = self._run(
+            "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
+            "WHERE NOT internal AND database_name = current_database() ORDER BY schema_name, table_name, column_index"
+        )
+        checks = self._run(
+            "SELECT schema_name, table_name, expression FROM duckdb_constraints() "
+            "WHERE constraint_type = 'CHECK' AND database_name = current_database()"
+        )
+        expressions: dict[tuple[str, str], list[str]] = {}
+        for schema, table, expression in checks:
+            expressions.setdefault((schema, table), []).append(expression)
+        bounds = {table: check_ranges(found) for table, found in expressions.items()}
+        tables: dict[tuple[str, str], list[SourceColumn]] = {}
+        for schema, table, name, type_, nullable in columns:
+            low, high = bounds.get((schema, table), {}).get(name.lower(), (None, None))
+            tables.setdefault((schema, table), []).append(
+                SourceColumn(name, type_, bool(nullable), _enum_labels(type_), low, high)
+            )
+        return tuple(
+            SourceTable(table if schema == "main" else f"{schema}.{table}", tuple(found))
+            for (schema, table), found in tables.items()
+        )
+
+    def version(self, table: str) -> str:
+        """The file's size and modification stamp; one version for as long as an in-memory database lives."""
+        if self.path is None:
+            return "memory"
+        try:
+            stat = self.path.stat()
+        except OSError:
+            raise OperationalError(f"{str(self.path)!r} is gone") from None
+        return f"{stat.st_mtime_ns}-{stat.st_size}"
+
+    def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
+        """Run the generated aggregate scan and add its groups up into cells.
+
+        Sums are clamped to the ends of int64 (a contraction) before they are handed over.
+        """
+        sql = render(scan, salt)
+        try:
+            with self._lock:
+                cursor = self._connection.cursor()
+            with cursor:
+                found = cursor.execute(sql).fetchnumpy()
+        except duckdb.Error:
+            # DuckDB's own text can quote a cell, so it goes no further than this.
+            raise OperationalError("the scan of the table failed; nothing was released") from None
+        return _into_cells(scan, [np.asarray(column) for column in found.values()])
+
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
+        """A frame of constants with the dtypes that a result of this source would have."""
+        return frame(names, types, rows)
+
+    def close(self) -> None:
+        """Close the connection that tacit opened."""
+        if self._owned:
+            self._connection.close()
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                cursor = self._connection.cursor()
+            with cursor:
+                return cursor.execute(sql).fetchall()
+        except duckdb.Error:
+            raise OperationalError("the schema of the database cannot be read") from None
+
+
+def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """Add the groups up into cells. In two halves of 32 bits, so that no sum wraps around."""
+    keys, sums = found[: len(scan.regions)], found[len(scan.regions) :]
+    corners = scan.cell_of.reshape(*(r.count for r in scan.regions), -1)
+    cells = corners[tuple(key.astype(np.int64) for key in keys)].reshape(-1, len(sums))
+    amounts = np.stack(sums, axis=-1).astype(np.int64).reshape(-1, len(sums))
+    counted = cells >= 0
+    upper, lower = np.zeros(scan.cells, dtype=np.int64), np.zeros(scan.cells, dtype=np.int64)
+    np.add.at(upper, cells[counted], amounts[counted] >> 32)
+    np.add.at(lower, cells[counted], amounts[counted] & 0xFFFFFFFF)
+    largest = np.iinfo(np.int64).max
+    totals = (min((int(u) << 32) + int(v), largest) for u, v in zip(upper, lower, strict=True))
+    return np.fromiter(totals, dtype=np.int64, count=scan.cells)
+
+
+def render(scan: Scan, salt: bytes) -> str:
+    """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps."""
+    keys = [f"{_region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
+    shares = [f"{_share_sql(measure)} AS f{i}" for i, measure in enumerate(scan.measures)]
+    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_bounded(scan, salt)}"  # noqa: S608
+    groups = [f"k{i}" for i in range(len(keys))]
+    sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
+    capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
+    tail = f" GROUP BY {', '.join(groups)}" if groups else ""
+    return f"SELECT {', '.join([*groups, *capped])} FROM ({inner}){tail}"  # noqa: S608
+
+
+def _bounded(scan: Scan, salt: bytes) -> str:
+    """The table, with at most k rows of every privacy unit.
+
+    Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
+    or removing a unit leaves what is kept of every other unit as it was, and moves at most k rows. Rows without a
+    unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
+    """
+    table = ".".join(quote(part) for part in scan.table.name.split(".", 1))
+    if scan.table.privacy_unit is None:
+        return table
+    unit = quote(scan.table.privacy_unit)
+    content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in scan.table.columns)])
+    return (
+        f"(SELECT * FROM {table} WHERE {unit} IS NOT NULL "  # noqa: S608
+        f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {scan.table.max_rows_per_unit})"
+    )
+
+
+def _region_sql(regions: Regions) -> str:
+    """The number of the region that a value lies in: a balanced tree of comparisons with the cuts."""
+    column = quote(regions.column.name)
+    if regions.column.type.startswith("ENUM("):
+        column = f"CAST({column} AS VARCHAR)"
+    order, cuts, region = regions.order, regions.cuts, regions.region_of_piece
+
+    def tree(first: int, last: int) -> str:
+        if len(set(region[first : last + 1])) == 1:
+            return str(region[first])
+        middle = (first + last + 1) // 2
+        assert order is not None
+        test = order.at_or_after(column, cuts[middle - 1])
+        return f"CASE WHEN {test} THEN {tree(middle, last)} ELSE {tree(first, middle - 1)} END"
+
+    return f"CASE WHEN {column} IS NULL THEN {regions.count - 1} ELSE {tree(0, len(cuts))} END"
+
+
+def _share_sql(measure: Measure) -> str:
+    """Where a value lies between the ends of its clamp, in parts of UNIT; 0 for NULL, UNIT for NaN."""
+    value = f"CAST({quote(measure.column.name)} AS DOUBLE)"
+    low, high = _double(measure.low), _double(measure.high)
+    scale = _double(UNIT / (measure.high - measure.low))
+    inside = f"least({UNIT}, CAST(round(({value} - {low}) * {scale}) AS BIGINT))"
+    return f"CASE WHEN {value} >= {high} THEN {UNIT} WHEN {value} > {low} THEN {inside} ELSE 0 END"
+
+
+def _double(value: float) -> str:
+    return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def _corner_sql(corner: int, measures: int) -> str:
+    """What a row adds to one corner of the box of clamps, summed over the rows.
+
+    With the shares f sorted downwards, the point lies in the simplex whose corners raise the measures one by one in
+    that order, with weights 1 - f(1), f(1) - f(2), …, f(d). A corner that raises the set S has therefore the weight
+    min over S of f minus max over the rest of f where that is positive, and 0 otherwise; the weights sum to UNIT.
+    The first measure is the slowest axis of the grid, so bit order runs from the last.
+    """
+    raised = [f"f{i}" for i in range(measures) if corner >> (measures - 1 - i) & 1]
+    rest = [f"f{i}" for i in range(measures) if f"f{i}" not in raised]
+    least = f"least({', '.join(raised)})" if len(raised) > 1 else (raised or [str(UNIT)])[0]
+    most = f"greatest({', '.join(rest)})" if len(rest) > 1 else (rest or ["0"])[0]
+    return f"coalesce(sum(greatest(0, {least} - {most})), 0)"
+
+
+def _enum_labels(type_: str) -> tuple[str, ...] | None:
+    if not type_.startswith("ENUM("):
+        return None
+    row = duckdb.connect(":memory:", config=SAFE_CONFIG).execute(f"SELECT enum_range(NULL::{type_})").fetchone()
+    return tuple(row[0]) if row else None

@@ -1,0 +1,239 @@
+"""From predicates to the workload matrix: evaluate every block on the grid, then merge equal columns.
+
+Cells that no query tells apart have equal columns and become one; cells that no query counts have a zero
+column and are dropped. Within one block a point of the grid counts towards at most one row, so the block's part
+of a column is a single small number, its tag, and two columns are equal exactly when all their tags are. Equal
+tags are found by a 64-bit hash and then compared, so merging never depends on luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.errors import InternalError, LimitError
+
+from .catalog import Table
+from .parse import Limits
+from .predicate import Asks, Predicate, evaluate
+from .regions import TRUE, Attribute, Regions, Truth
+from .scan import Measure, Scan, grid_shape
+from .workload import Cell
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One aggregate of one query: a row of the workload for every combination of its groups.
+
+    A row of the table counts where ``where`` and ``present`` are true, towards the row of the workload whose
+    groups hold it. It adds 1, or the clamped value of the measure of that name.
+    """
+
+    where: Predicate
+    keys: tuple[tuple[Predicate, ...], ...] = ()
+    """For each GROUP BY key the predicates of its groups, of which at most one holds for any row."""
+    present: Predicate | None = None
+    measure: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows of the workload."""
+        size = 1
+        for groups in self.keys:
+            size *= len(groups)
+        return size
+
+
+@dataclass(frozen=True)
+class TableCells:
+    """One table's part of the workload."""
+
+    matrix: NDArray[np.float64]
+    scan: Scan
+    first: Integers
+    """A grid point of every cell."""
+
+
+def build_cells(
+    table: Table,
+    attributes: Sequence[Attribute],
+    measures: Sequence[Measure],
+    blocks: Sequence[Block],
+    first_column: int,
+    limits: Limits,
+) -> TableCells:
+    """Evaluate the blocks on the grid of regions and merge its points into cells.
+
+    The rows of the matrix are those of the blocks, one block after the other.
+    """
+    grid = _Grid(table, attributes, measures, limits)
+    tags = [grid.tags(block) for block in blocks]
+    cell_of, first = _merge(tags, grid.shape)
+    rows = sum(block.size for block in blocks)
+    if rows * len(first) > limits.entries:
+        raise LimitError(
+            f"the batch would need a matrix of {rows:,} answers by {len(first):,} cells",
+            hint="split it into several batches, or name fewer constants",
+        )
+    points = np.unravel_index(first, grid.shape)
+    matrix = np.zeros((rows, len(first)))
+    start = 0
+    for block, tag in zip(blocks, tags, strict=True):
+        at = _at(tag, points) - 1
+        (counted,) = np.nonzero(at >= 0)
+        row, end = divmod(at[counted], 2)
+        matrix[start + row, counted] = grid.weights(block)[end]
+        start += block.size
+    scan = Scan(table, slice(first_column, first_column + len(first)), grid.regions, tuple(measures), cell_of)
+    return TableCells(matrix, scan, first)
+
+
+class _Grid:
+    """One axis per column, one per measure; arrays on it are as wide only as what they mention."""
+
+    def __init__(
+        self, table: Table, attributes: Sequence[Attribute], measures: Sequence[Measure], limits: Limits
+    ) -> None:
+        self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
+        self.shape = grid_shape(self.regions, measures)
+        size = 1
+        for length in self.shape:
+            size *= length
+        if size > limits.cells:
+            widths = ", ".join(f"{r.column.name} {r.count}" for r in self.regions)
+            raise LimitError(
+                f"the batch cuts table {table.name} into {size:,} cells, more than {limits.cells:,} ({widths})",
+                hint="split it into batches that mention fewer columns at a time",
+            )
+        self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
+        self._measures = {m.column.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
+        self._known: dict[Predicate, Truth] = {}
+
+    def tags(self, block: Block) -> Integers:
+        """0 where the block counts nothing, else 1 + 2 · (row within the block) + (1 at a measure's high end)."""
+        counted = self._truth(block.where) == TRUE
+        if block.present is not None:
+            counted = counted & (self._truth(block.present) == TRUE)
+        row: Integers = np.zeros((1,) * len(self.shape), dtype=np.int64)
+        for groups in block.keys:
+            group = self._group(groups)
+            counted = counted & (group >= 0)
+            row = row * len(groups) + group
+        if block.measure is not None:
+            axis, _ = self._measures[block.measure]
+            end = self._along(axis, np.arange(2))
+            counted = counted & (self.weights(block)[end] != 0)
+            return np.where(counted, 1 + 2 * row + end, 0)
+        return np.where(counted, 1 + 2 * row, 0)
+
+    def weights(self, block: Block) -> NDArray[np.float64]:
+        """What a point adds at the low and at the high end of the block's measure; 1 for a count."""
+        if block.measure is None:
+            return np.ones(2)
+        _, measure = self._measures[block.measure]
+        return np.array([measure.low, measure.high])
+
+    def _group(self, groups: tuple[Predicate, ...]) -> Integers:
+        """Which of the groups holds a point; -1 for none."""
+        group = np.full((1,) * len(self.shape), -1, dtype=np.int64)
+        for index, predicate in enumerate(groups):
+            holds = self._truth(predicate) == TRUE
+            if np.any(holds & (group >= 0)):
+                raise InternalError("two groups of one key overlap")
+            group = np.where(holds, index, group)
+        return group
+
+    def _truth(self, predicate: Predicate) -> Truth:
+        truth = self._known.get(predicate)
+        if truth is None:
+            truth = self._known[predicate] = evaluate(predicate, self._asked)
+        return truth
+
+    def _asked(self, asks: Asks) -> Truth:
+        axis = self._axis[asks.attribute]
+        return self._along(axis, self.regions[axis - 1].truths[asks.question])
+
+    def _along(self, axis: int, vector: NDArray[Any]) -> NDArray[Any]:
+        shape = [1] * len(self.shape)
+        shape[axis] = len(vector)
+        return vector.reshape(shape)
+
+
+def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+    """(cell of every grid point or -1, first grid point of every cell)."""
+    sums = np.zeros(shape, dtype=np.uint64)
+    for k, tag in enumerate(tags):
+        sums += tag.astype(np.uint64) * _multiplier(k)
+    keys = sums.reshape(-1)
+    while True:
+        _, first, cell_of = np.unique(keys, return_index=True, return_inverse=True)
+        clash = next((tag for tag in tags if not _constant_on(tag, shape, cell_of, first)), None)
+        if clash is None:
+            break
+        # Two different columns hashed alike: split the cells by that block and look again.
+        keys = cell_of * (clash.max() + 1) + np.broadcast_to(clash, shape).reshape(-1)
+    points = np.unravel_index(first, shape)
+    counted = np.zeros(len(first), dtype=bool)
+    for tag in tags:
+        counted |= _at(tag, points) != 0
+    order = np.argsort(np.where(counted, first, np.iinfo(np.int64).max), kind="stable")
+    kept = int(counted.sum())
+    new = np.full(len(first), -1, dtype=np.int64)
+    new[order[:kept]] = np.arange(kept)
+    return new[cell_of], first[order[:kept]]
+
+
+def _constant_on(tag: Integers, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:
+    flat = np.broadcast_to(tag, shape).reshape(-1)
+    return bool(np.array_equal(flat, flat[first][cell_of]))
+
+
+def _at(tag: Integers, points: tuple[Integers, ...]) -> Integers:
+    """A broadcastable array at points of the full grid."""
+    index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, tag.shape, strict=True))
+    return tag[index]
+
+
+def _multiplier(k: int) -> np.uint64:
+    """The k-th number of the splitmix64 sequence, made odd."""
+    z = (0x9E3779B97F4A7C15 * (k + 1)) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return np.uint64((z ^ (z >> 31)) | 1)
+
+
+class CellList(Sequence[Cell]):
+    """The cells in words, made when somebody looks."""
+
+    def __init__(self, parts: Sequence[TableCells]) -> None:
+        self._parts = tuple(parts)
+
+    def __len__(self) -> int:
+        return sum(len(part.first) for part in self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Cell]: ...
+    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        part = next(p for p in self._parts if place < p.scan.columns.stop)
+        return _describe(part, place - part.scan.columns.start)
+
+
+def _describe(part: TableCells, cell: int) -> Cell:
+    scan = part.scan
+    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)][1:]
+    parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
+    ends = point[len(scan.regions) :]
+    parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.measures, ends, strict=True)]
+    merged = int(np.count_nonzero(scan.cell_of == cell)) - 1
+    text = " and ".join(parts) or "every row"
+    return Cell(scan.table.name, text + (f" (and {merged} more like it)" if merged else ""))

@@ -1,0 +1,75 @@
+"""Ranges that CHECK constraints of the schema spell out, such as ``CHECK (age BETWEEN 0 AND 120)``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from sqlglot import exp
+from tacit.errors import SqlError
+
+from .catalog import Bound
+from .constants import Parameters, constant, is_constant
+from .parse import Limits, Statement, parse_batch
+
+Bounds = tuple[Bound | None, Bound | None]
+
+
+def check_ranges(expressions: Iterable[str]) -> dict[str, Bounds]:
+    """(least, greatest) value of each column, by lower-case name; what is not a plain range is passed over.
+
+    >>> check_ranges(["((b >= 0) AND (b <= 10))", "(i BETWEEN 1 AND 50)", "(length(s) < 3)"])
+    {'b': (0, 10), 'i': (1, 50)}
+    """
+    found: dict[str, Bounds] = {}
+    for expression in expressions:
+        for name, low, high in _comparisons(expression):
+            known_low, known_high = found.get(name, (None, None))
+            found[name] = (_tighter(known_low, low, max), _tighter(known_high, high, min))
+    return found
+
+
+def _comparisons(expression: str) -> Iterator[tuple[str, Bound | None, Bound | None]]:
+    try:
+        (statement,) = parse_batch(f"SELECT 1 WHERE {expression}", Limits())
+    except SqlError:
+        return
+    where = statement.tree.args["where"].this.unnest()
+    for part in where.flatten() if isinstance(where, exp.And) else [where]:
+        node = part.unnest()
+        column = node.this.unnest() if isinstance(node.this, exp.Expr) else None
+        if not isinstance(column, exp.Column):
+            continue
+        if isinstance(node, exp.Between):
+            yield (
+                column.name.lower(),
+                _bound(node.args["low"], statement),
+                _bound(node.args["high"], statement),
+            )
+        elif isinstance(node, exp.GTE):
+            yield column.name.lower(), _bound(node.expression, statement), None
+        elif isinstance(node, exp.LTE):
+            yield column.name.lower(), None, _bound(node.expression, statement)
+
+
+def _bound(node: exp.Expr, statement: Statement) -> Bound | None:
+    if not is_constant(node):
+        return None
+    try:
+        found = constant(node, statement, Parameters(None))
+    except SqlError:
+        return None
+    if found.kind not in ("int", "decimal", "double", "date", "timestamp"):
+        return None
+    if isinstance(found.value, float) and not math.isfinite(found.value):
+        return None
+    value: Bound = found.value
+    return value
+
+
+def _tighter(known: Bound | None, new: Bound | None, choose: Callable[[Any, Any], Any]) -> Bound | None:
+    if known is None or new is None:
+        return new if known is None else known
+    bound: Bound = choose(known, new)
+    return bound

@@ -1,0 +1,188 @@
+"""Constants of the batch: literals, parameters, and expressions without columns, as typed values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
+
+from . import scratch
+from .parse import Statement
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+
+_FOLDABLE = (
+    exp.Literal, exp.Neg, exp.Paren, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Boolean, exp.Null,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Interval, exp.Var, exp.IntervalSpan,
+)  # fmt: skip
+"""What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value and the literal type that DuckDB would give it."""
+
+    kind: str
+    """"null", "bool", "int", "decimal", "double", "string", "date" or "timestamp"."""
+    value: Any
+
+    @staticmethod
+    def of(value: Any) -> Constant:
+        """The constant that a Python value stands for; raises TypeError for what has no SQL form here."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None:
+            return NULL
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            raise TypeError("a timestamp with a time zone")
+        if isinstance(value, Decimal) and not value.is_finite():
+            raise TypeError("a decimal that is not finite")
+        for kind, type_ in _KINDS:
+            if isinstance(value, type_):
+                return Constant(kind, value)
+        raise TypeError(type(value).__name__)
+
+
+_KINDS: tuple[tuple[str, type], ...] = (
+    ("bool", bool),
+    ("int", int),
+    ("double", float),
+    ("decimal", Decimal),
+    ("string", str),
+    ("timestamp", datetime),
+    ("date", date),
+)
+NULL = Constant("null", None)
+
+
+class Parameters:
+    """The values behind ``?``, ``$1``, ``:name`` and ``$name``, and which of them were used."""
+
+    def __init__(self, params: Params) -> None:
+        self._values: dict[str, Any] = {}
+        if isinstance(params, Mapping):
+            self._values = {str(name): value for name, value in params.items()}
+        elif isinstance(params, Sequence) and not isinstance(params, str | bytes):
+            self._values = {str(i): value for i, value in enumerate(params, start=1)}
+        elif params is not None:
+            raise ParameterError(
+                "parameters come as a sequence or as a mapping", hint="write [18, 'NY'] or {'age': 18}"
+            )
+        self._named = isinstance(params, Mapping)
+        self._used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        self._used.add(name)
+        return value
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def check_all_used(self) -> None:
+        """Refuse parameters that no placeholder asks for: the caller meant something else."""
+        unused = [name for name in self._values if name not in self._used]
+        if unused:
+            given = f"{len(self)} parameters were given and the batch uses {len(self._used)}"
+            hint = f"leave out {', '.join(unused[:5])}" if self._named else "give one value for each placeholder"
+            raise ParameterError(given, hint=hint)
+
+
+def is_constant(node: exp.Expr) -> bool:
+    """Whether an expression names no column and calls nothing."""
+    return all(isinstance(n, (*_FOLDABLE, exp.Placeholder)) for n in node.walk())
+
+
+def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
+    """The value of an expression without columns."""
+    node = _unwrapped(node)
+    if isinstance(node, exp.Literal):
+        return _literal(node)
+    if isinstance(node, exp.Null):
+        return NULL
+    if isinstance(node, exp.Boolean):
+        return Constant("bool", bool(node.this))
+    if isinstance(node, exp.Placeholder):
+        return _bound(node, statement, params)
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
+        positive = _literal(node.this)
+        return Constant(positive.kind, -positive.value)
+    return _folded(node, statement, params)
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _literal(node: exp.Literal) -> Constant:
+    text = str(node.this)
+    if node.is_string:
+        return Constant("string", text)
+    if text.isdigit():
+        return Constant("int", int(text))
+    if "e" in text.lower():
+        return Constant("double", float(text))
+    return Constant("decimal", Decimal(text))
+
+
+def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> Constant:
+    name = str(node.name)
+    start, end = statement.span(node)
+    try:
+        return Constant.of(params[name])
+    except KeyError:
+        raise ParameterError(
+            f"no value for parameter {name}: {len(params)} were given",
+            sql=statement.source, start=start, end=end, hint="give one value for each placeholder",
+        ) from None  # fmt: skip
+    except TypeError as error:
+        raise ParameterError(
+            f"parameter {name} cannot be used in SQL: it is {error}",
+            sql=statement.source, start=start, end=end,
+            hint="give a number, a string, a boolean, a date, a datetime without time zone, or None",
+        ) from None  # fmt: skip
+
+
+def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
+    """Let DuckDB evaluate the expression on its own, with the parameters written in."""
+    start, end = statement.span(node)
+    if not is_constant(node):
+        raise UnsupportedSqlError(
+            "this is not a constant",
+            sql=statement.source, start=start, end=end, hint="compare one column with a constant",
+        )  # fmt: skip
+
+    def written_in(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Placeholder):
+            return _as_literal(_bound(part, statement, params))
+        return part
+
+    folded = scratch.fold(node.copy().transform(written_in).sql("duckdb"))
+    try:
+        if folded is None:
+            raise TypeError
+        value, type_ = folded
+        if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
+            raise TypeError
+        return Constant.of(value)
+    except TypeError:
+        raise TypeMismatchError(
+            "this constant has no value that a column could be compared with",
+            sql=statement.source, start=start, end=end,
+            hint="write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
+        ) from None  # fmt: skip
+
+
+def _as_literal(value: Constant) -> exp.Expr:
+    if value.kind in ("date", "timestamp"):
+        return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect="duckdb")
+    return exp.convert(value.value)

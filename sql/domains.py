@@ -1,0 +1,124 @@
+"""Declared domains at work: the clamp of a SUM, and the list of groups of a GROUP BY.
+
+These are the only two places that need a declaration, because both would otherwise have to look at the data.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tacit.errors import DomainError, LimitError, TypeMismatchError
+
+from .catalog import Column, Range, Table, Values
+from .constants import Constant
+from .ordering import Incomparable, ordering
+from .parse import Limits
+from .predicate import Asks, Negated, Predicate
+from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
+from .scan import UNIT, Measure
+
+_WIDEST = 1e300
+"""Wider clamps would overflow to infinity when a value is placed between their ends."""
+
+
+def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Measure:
+    """The measure of a summed column; a DomainError prints the line that the policy lacks."""
+    order = ordering(column.type)
+    if order is None or order.kind not in ("number", "truth"):
+        raise TypeMismatchError(
+            f"{column.name} is a {column.type} and cannot be summed",
+            sql=source, start=start, end=end, hint="sum a column of numbers, or use COUNT",
+        )  # fmt: skip
+    domain = column.domain
+    if order.kind == "truth":
+        low, high = 0.0, 1.0
+    elif isinstance(domain, Range):
+        low, high = float(domain.min), float(domain.max)  # type: ignore[arg-type]
+    elif isinstance(domain, Values) and domain.values and domain.other is None:
+        low, high = float(min(domain.values)), float(max(domain.values))
+    else:
+        raise DomainError(
+            f"SUM and AVG need to know the range of {column.name}",
+            sql=source, start=start, end=end,
+            hint=f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: "
+            f"{_toml_key(column.name)} = {{ min = 0, max = 100 }}",
+        )  # fmt: skip
+    width = high - low
+    if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
+        raise DomainError(
+            f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
+            sql=source, start=start, end=end, hint="declare a finite range whose min is less than its max",
+        )  # fmt: skip
+    return Measure(column, low, high)
+
+
+def groups(
+    table: Table, attribute: Attribute, source: str, start: int, end: int, limits: Limits
+) -> list[tuple[Any, Predicate]]:
+    """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
+    column, order = attribute.column, attribute.order
+    missing = DomainError(
+        f"GROUP BY {column.name} needs a declared list of its values: tacit cannot look them up in the data",
+        sql=source, start=start, end=end, hint=_group_hint(table, column),
+    )  # fmt: skip
+    if order is None:
+        raise missing
+    domain = column.domain
+    if isinstance(domain, Values):
+        values = list(domain.values)
+    elif column.type == "BOOLEAN":
+        values = [False, True]
+    elif isinstance(domain, Range) and order.discrete:
+        values = _listed(domain, attribute, limits, source, start, end)
+    else:
+        raise missing
+    try:
+        places = [attribute.places([Constant.of(value)])[0] for value in values]
+    except (Incomparable, TypeError):
+        raise DomainError(
+            f"the values that the policy declares for {column.name} are not of its type, {column.type}",
+            sql=source, start=start, end=end, hint=f"declare values of type {column.type}",
+        ) from None  # fmt: skip
+    name = column.name
+    found: list[tuple[Any, Predicate]] = [
+        (value, Asks(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
+        for value, place in zip(values, places, strict=True)
+    ]
+    if isinstance(domain, Values) and domain.other is not None:
+        anyone = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
+        found.append((domain.other, Negated(Asks(name, anyone))))
+    if column.nullable:
+        attribute.ask(NOT_NULL)
+        found.append((None, Asks(name, attribute.ask(IS_NULL))))
+    return found
+
+
+def _listed(domain: Range, attribute: Attribute, limits: Limits, source: str, start: int, end: int) -> list[Any]:
+    order = attribute.order
+    assert order is not None
+    low, high = (attribute.places([Constant.of(bound)])[0] for bound in (domain.min, domain.max))
+    count = high[1] - low[0]
+    if count > limits.rows:
+        raise LimitError(
+            f"GROUP BY {attribute.column.name} has {count:,} groups, more than {limits.rows:,}",
+            sql=source, start=start, end=end, hint="declare a narrower range or a list of values",
+        )  # fmt: skip
+    return [order.value(cut) for cut in range(low[0], high[1])]
+
+
+def _group_hint(table: Table, column: Column) -> str:
+    order = ordering(column.type)
+    place = f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: {_toml_key(column.name)} = "
+    if order is not None and order.kind == "text":
+        return place + '{ values = ["A", "B"], other = true }'
+    if order is not None and order.discrete and order.kind == "moment":
+        return place + "{ min = 2024-01-01, max = 2024-12-31 }"
+    if order is not None and order.discrete:
+        return place + "{ min = 0, max = 9 }"
+    return place + "{ values = [1, 2] }"
+
+
+def _toml_key(name: str) -> str:
+    bare = name.replace("_", "").replace("-", "")
+    return name if bare.isascii() and bare.isalnum() else '"' + name.replace('"', '\\"') + '"'

@@ -1,0 +1,283 @@
+"""The order of a column's values, so that constants can cut the column into regions.
+
+Every supported type is a line of positions. A constant c sits on that line as a pair of cuts (below, above):
+values before ``below`` are less than c, values from ``above`` on are greater, and what lies between is equal
+to c. For ``age < 18.5`` on whole numbers both cuts are 19: nothing is equal. Types map to positions as follows.
+
+    whole numbers, BOOLEAN   the number itself
+    DECIMAL(p, s)            the number times 10^s
+    DATE, TIMESTAMP          days, microseconds since 1970
+    DOUBLE, FLOAT            the rank of the IEEE number; -0.0 is 0.0 and NaN the greatest, as in DuckDB
+    VARCHAR, ENUM            (text, 0) at the text and (text, 1) right after it, by code points
+
+Which of two literal types wins in a comparison is DuckDB's rule, measured and tested against DuckDB itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from . import scratch
+from .constants import Constant
+
+Cut = Any
+"""A position on a column's line: int, or (str, int) for text. Comparable within one column."""
+
+Place = tuple[Cut, Cut]
+
+_INTEGER_BITS = {
+    "TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128,
+    "UTINYINT": -8, "USMALLINT": -16, "UINTEGER": -32, "UBIGINT": -64, "UHUGEINT": -128,
+}  # fmt: skip
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400_000_000
+
+
+class Incomparable(Exception):
+    """Internal: a constant that this column cannot be compared with; ``hint`` says what to write."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """One type's line: its ends, where a constant sits on it, and how a cut is written in SQL."""
+
+    kind: str
+    """"number", "moment", "text" or "truth"; what the column is, for messages and for SUM."""
+    least: Cut | None
+    greatest: Cut | None
+    locate: Callable[[Constant, str], Place]
+    """(constant, comparison type) → (below, above); raises Incomparable."""
+    literal: Callable[[Cut], str]
+    """A cut as an SQL constant c such that ``column >= c`` holds from the cut on (see ``at_or_after``)."""
+    value: Callable[[Cut], Any]
+    """The Python value at a cut."""
+    discrete: bool
+    """Whether a declared range lists its groups: whole numbers and days."""
+
+    def at_or_after(self, column: str, cut: Cut) -> str:
+        """SQL for "the value lies at this cut or after it"."""
+        if self.kind == "text" and cut[1]:
+            return f"{column} > {self.literal(cut)}"
+        return f"{column} >= {self.literal(cut)}"
+
+
+def ordering(type_: str) -> Ordering | None:
+    """The line of a DuckDB type, or None for a type that tacit can only test for NULL."""
+    if type_ in _INTEGER_BITS:
+        return _integers(type_)
+    if type_ == "BOOLEAN":
+        return _booleans()
+    if match := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", type_):
+        return _decimals(type_, int(match[1]), int(match[2]))
+    if type_ in ("DOUBLE", "FLOAT"):
+        return _floats(type_)
+    if type_ == "DATE":
+        return _dates()
+    if type_ == "TIMESTAMP":
+        return _timestamps()
+    if type_ == "VARCHAR" or type_.startswith("ENUM("):
+        return _texts()
+    return None
+
+
+def comparison_type(column_type: str, constants: list[Constant]) -> str:
+    """The type that DuckDB compares in: string constants take the type of everything else around them."""
+    kinds = {constant.kind for constant in constants}
+    if column_type in _INTEGER_BITS or column_type == "BOOLEAN" or column_type.startswith("DECIMAL"):
+        if "double" in kinds:
+            return "DOUBLE"
+        scales = [-int(c.value.as_tuple().exponent) for c in constants if c.kind == "decimal"]
+        if scales:
+            own = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", column_type)
+            return f"DECIMAL(38,{max([*scales, int(own[2]) if own else 0])})"
+        if column_type == "BOOLEAN" and "int" in kinds:
+            return "INTEGER"
+    if column_type == "FLOAT" and "double" in kinds:
+        return "DOUBLE"
+    if column_type == "DATE" and "timestamp" in kinds:
+        return "TIMESTAMP"
+    return column_type
+
+
+def _typed(constant: Constant, type_: str) -> Constant:
+    """A constant as DuckDB reads it in that comparison: strings take its type, numbers become DOUBLE if one is."""
+    if type_ == "DOUBLE" and constant.kind in ("int", "decimal", "bool"):
+        return Constant("double", _to_double(constant.value))
+    if constant.kind != "string" or type_ == "VARCHAR" or type_.startswith("ENUM("):
+        return constant
+    value = scratch.cast_text(constant.value, type_)
+    if value is None:
+        raise Incomparable(f"{scratch.literal(constant.value)} is not a {type_}")
+    return Constant.of(value)
+
+
+def _to_double(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _exact(value: Fraction) -> Place:
+    return math.ceil(value), math.floor(value) + 1
+
+
+def _through_double(value: float, as_double: Callable[[int], float], least: int, greatest: int) -> Place:
+    """Cuts for a DOUBLE constant on a line of whole positions: DuckDB converts the column, which is monotone."""
+    if math.isnan(value):
+        return greatest + 1, greatest + 1
+
+    def first(reached: Callable[[int], bool]) -> int:
+        low, high = least, greatest + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(middle) else (middle + 1, high)
+        return low
+
+    return first(lambda i: as_double(i) >= value), first(lambda i: as_double(i) > value)
+
+
+def _numeric_place(constant: Constant, scale: int, least: int, greatest: int) -> Place:
+    if constant.kind == "double":
+        power = float(10**scale)
+        return _through_double(constant.value, lambda i: i / power if scale else float(i), least, greatest)
+    if constant.kind in ("int", "decimal", "bool"):
+        return _exact(Fraction(constant.value) * 10**scale)
+    raise Incomparable("write a number")
+
+
+def _integers(type_: str) -> Ordering:
+    bits = _INTEGER_BITS[type_]
+    least, greatest = (0, 2**-bits - 1) if bits < 0 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+    def locate(constant: Constant, comparison: str) -> Place:
+        return _numeric_place(_typed(constant, comparison), 0, least, greatest)
+
+    return Ordering("number", least, greatest, locate, lambda cut: f"CAST('{cut}' AS {type_})", lambda cut: cut, True)
+
+
+def _booleans() -> Ordering:
+    def locate(constant: Constant, comparison: str) -> Place:
+        return _numeric_place(_typed(constant, comparison), 0, 0, 1)
+
+    return Ordering("truth", 0, 1, locate, lambda cut: "TRUE" if cut else "FALSE", bool, True)
+
+
+def _decimals(type_: str, precision: int, scale: int) -> Ordering:
+    greatest = 10**precision - 1
+
+    def locate(constant: Constant, comparison: str) -> Place:
+        return _numeric_place(_typed(constant, comparison), scale, -greatest, greatest)
+
+    def value(cut: int) -> Decimal:
+        return Decimal(cut).scaleb(-scale)
+
+    return Ordering(
+        "number",
+        -greatest,
+        greatest,
+        locate,
+        lambda cut: f"CAST('{value(cut):f}' AS {type_})",
+        value,
+        scale == 0,
+    )
+
+
+def _rank(value: float) -> int:
+    """Doubles in DuckDB's order as integers: -inf … -0.0 = 0.0 … inf, then NaN."""
+    if math.isnan(value):
+        return _rank(math.inf) + 1
+    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _unrank(rank: int) -> float:
+    if rank > _rank(math.inf):
+        return math.nan
+    value: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
+    return -value if rank < 0 else value
+
+
+def _floats(type_: str) -> Ordering:
+    def locate(constant: Constant, comparison: str) -> Place:
+        constant = _typed(constant, comparison)
+        if constant.kind not in ("int", "decimal", "double", "bool"):
+            raise Incomparable("write a number")
+        value = _to_double(constant.value)
+        if comparison == "FLOAT":
+            with np.errstate(over="ignore"):
+                value = float(np.float32(value))
+        rank = _rank(value)
+        return rank, rank + 1
+
+    def literal(cut: int) -> str:
+        return f"CAST('{_unrank(cut)!r}' AS DOUBLE)"
+
+    return Ordering("number", _rank(-math.inf), _rank(math.nan), locate, literal, _unrank, False)
+
+
+def _dates() -> Ordering:
+    def locate(constant: Constant, comparison: str) -> Place:
+        constant = _typed(constant, comparison)
+        if constant.kind == "date":
+            day = constant.value.toordinal() - _EPOCH_DAY
+            return day, day + 1
+        if constant.kind == "timestamp":
+            return _exact(Fraction((constant.value - _EPOCH) // _MICROSECOND, _DAY))
+        raise Incomparable("write a date, as in DATE '2024-01-31'")
+
+    def value(cut: int) -> date | str:
+        try:
+            return date.fromordinal(cut + _EPOCH_DAY)
+        except ValueError:  # the day after Python's last one; DuckDB's calendar goes on
+            return f"day {cut}"
+
+    def literal(cut: int) -> str:
+        return f"(DATE '1970-01-01' + CAST({cut} AS INTEGER))"
+
+    return Ordering("moment", None, None, locate, literal, value, True)
+
+
+def _timestamps() -> Ordering:
+    def locate(constant: Constant, comparison: str) -> Place:
+        constant = _typed(constant, comparison)
+        if constant.kind == "date":
+            moment = (constant.value.toordinal() - _EPOCH_DAY) * _DAY
+        elif constant.kind == "timestamp":
+            moment = (constant.value - _EPOCH) // _MICROSECOND
+        else:
+            raise Incomparable("write a timestamp, as in TIMESTAMP '2024-01-31 12:00:00'")
+        return moment, moment + 1
+
+    def value(cut: int) -> datetime | str:
+        try:
+            return _EPOCH + cut * _MICROSECOND
+        except OverflowError:
+            return f"microsecond {cut}"
+
+    return Ordering("moment", None, None, locate, lambda cut: f"make_timestamp({cut})", value, False)
+
+
+def _texts() -> Ordering:
+    def locate(constant: Constant, comparison: str) -> Place:
+        if constant.kind != "string":
+            raise Incomparable("write a string, in single quotes")
+        return (constant.value, 0), (constant.value, 1)
+
+    return Ordering("text", None, None, locate, lambda cut: scratch.literal(cut[0]), lambda cut: cut[0], False)

@@ -1,0 +1,213 @@
+"""SQL text → sqlglot statements with their spans. Knows the grammar's limits, not its meaning."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+from tacit.errors import LimitError, ParameterError, SqlSyntaxError
+
+DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE, TokenType.NOT}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much text a batch may hold and how many cells it may tell apart; the curator sets them."""
+
+    characters: int = 1_000_000
+    nesting: int = 100
+    statements: int = 10_000
+    cells: int = 1 << 20
+    rows: int = 20_000
+    entries: int = 50_000_000
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One parsed statement and the text it came from; ``start`` is where it begins in ``source``."""
+
+    source: str
+    start: int
+    end: int
+    tree: exp.Expr
+
+    @property
+    def sql(self) -> str:
+        """The statement's own text, without the semicolon."""
+        return self.source[self.start : self.end]
+
+    def span(self, node: exp.Expr | None) -> tuple[int, int]:
+        """The part of ``source`` that a node stands for; the whole statement where sqlglot keeps no position."""
+        marks = [] if node is None else [n.meta for n in node.walk() if "start" in n.meta]
+        if not marks:
+            return self.start, self.end
+        start, end = min(m["start"] for m in marks), max(m["end"] for m in marks) + 1
+        if isinstance(node, exp.Func):  # sqlglot marks the argument, not always the function around it
+            name = re.search(r"\w+\s*\(\s*$", self.source[self.start : start])
+            start = self.start + name.start() if name else start
+            while closing := re.match(r"\s*\)", self.source[end : self.end]):
+                inside = self.source[start:end]
+                if inside.count("(") <= inside.count(")"):
+                    break
+                end += closing.end()
+        return start, end
+
+
+def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
+    """Split a batch into statements. Raises only errors that point at the text."""
+    texts = [batch] if isinstance(batch, str) else batch
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise SqlSyntaxError("a batch is one SQL string or a list of them", hint='write ["SELECT …", "SELECT …"]')
+    if sum(map(len, texts)) > limits.characters:
+        raise LimitError(
+            f"the batch is longer than {limits.characters:,} characters", hint="split it into several batches"
+        )
+    statements: list[Statement] = []
+    placeholders = 0
+    for text in texts:
+        for tokens in _chunks(text):
+            if len(statements) == limits.statements:
+                raise LimitError(
+                    f"the batch has more than {limits.statements:,} statements",
+                    hint="split it into several batches",
+                )
+            tokens, placeholders = _number_placeholders(tokens, placeholders, text)
+            statements.append(_parse_one(tokens, text, limits))
+    if not statements:
+        raise SqlSyntaxError("the batch is empty", hint="write at least one SELECT")
+    return statements
+
+
+def _chunks(text: str) -> Iterator[list[Token]]:
+    try:
+        tokens = DUCKDB.tokenize(text)
+    except TokenError:
+        start = _unclosed(text)
+        raise SqlSyntaxError(
+            "a quote or a comment is not closed", sql=text, start=start, end=len(text), hint="close it"
+        ) from None
+    chunk: list[Token] = []
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            if chunk:
+                yield chunk
+            chunk = []
+        else:
+            chunk.append(token)
+    if chunk:
+        yield chunk
+
+
+def _unclosed(text: str) -> int:
+    """Where tokenizing stops making sense: the longest prefix that still tokenizes ends there."""
+    low, high = 0, len(text)
+    for quote in ("'", '"', "/*", "$$"):
+        at = text.rfind(quote)
+        if at >= 0:
+            low = max(low, at)
+    return min(low, high)
+
+
+def _number_placeholders(tokens: list[Token], seen: int, text: str) -> tuple[list[Token], int]:
+    """Turn every ``?`` into ``$1``, ``$2``, …: the parser keeps no order of its own for them."""
+    if not any(token.token_type == TokenType.PLACEHOLDER for token in tokens):
+        return tokens, seen
+    numbered: list[Token] = []
+    for token in tokens:
+        if token.token_type == TokenType.PARAMETER:
+            raise ParameterError(
+                "'?' and '$' parameters are mixed in one statement",
+                sql=text,
+                start=token.start,
+                end=token.end + 1,
+                hint="use one of the two styles",
+            )
+        if token.token_type != TokenType.PLACEHOLDER:
+            numbered.append(token)
+            continue
+        seen += 1
+        place = (token.line, token.col, token.start, token.end)
+        numbered.append(Token(TokenType.PARAMETER, "$", *place))
+        numbered.append(Token(TokenType.NUMBER, str(seen), *place))
+    return numbered, seen
+
+
+def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
+    start, end = tokens[0].start, tokens[-1].end + 1
+    too_deep = LimitError(
+        f"the statement nests deeper than {limits.nesting} levels",
+        sql=text,
+        start=start,
+        end=end,
+        hint="write it with fewer parentheses",
+    )
+    if _depth(tokens) > limits.nesting:
+        raise too_deep
+    try:
+        with _recursion(4000):
+            trees = DUCKDB.parser().parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_error(error, text, start, end) from None
+    except RecursionError:
+        raise too_deep from None
+    if len(trees) != 1 or trees[0] is None:
+        raise SqlSyntaxError("this is not a statement", sql=text, start=start, end=end, hint="write a SELECT")
+    return Statement(text, start, end, trees[0])
+
+
+def _depth(tokens: list[Token]) -> int:
+    depth = deepest = chain = 0
+    for token in tokens:
+        kind = token.token_type
+        chain = chain + 1 if kind in (TokenType.NOT, TokenType.DASH, TokenType.TILDE) else 0
+        if kind in _OPENING and kind != TokenType.NOT:
+            depth += 1
+        elif kind in _CLOSING:
+            depth -= 1
+        deepest = max(deepest, depth + chain)
+    return deepest
+
+
+@contextmanager
+def _recursion(limit: int) -> Iterator[None]:
+    """The pure-Python parser needs a dozen frames per parenthesis; 100 of them do not fit the default limit."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _syntax_error(error: ParseError, text: str, start: int, end: int) -> SqlSyntaxError:
+    detail: dict[str, Any] = error.errors[0] if error.errors else {}
+    highlight = str(detail.get("highlight") or "")
+    # sqlglot gives the text around the mistake, not its offset; the context before it is cut to 100 characters.
+    before = str(detail.get("start_context") or "")
+    at = text.find(before + highlight, max(0, start - len(before))) if before or highlight else -1
+    if at >= 0:
+        start, end = at + len(before), max(at + len(before) + len(highlight), at + len(before) + 1)
+    near = f" near '{highlight}'" if highlight else ""
+    return SqlSyntaxError(
+        f"this does not parse as SQL{near}", sql=text, start=start, end=end, hint=_syntax_hint(detail)
+    )
+
+
+def _syntax_hint(detail: dict[str, Any]) -> str:
+    description = str(detail.get("description") or "")
+    if description.startswith("Expecting"):
+        return f"expected {description.removeprefix('Expecting ')} here"
+    if "missing" in description:
+        return "something is missing after this"
+    return "check the spelling of the words around it"

@@ -1,0 +1,216 @@
+"""Columns cut into regions by the constants that the batch names.
+
+An ``Attribute`` collects the questions that the batch asks of one column. When all are known, ``regions()``
+cuts the column's line at their constants, joins the pieces that no question tells apart, and adds NULL as the
+last region. Every value that a row can hold falls into exactly one region, whatever it is.
+
+Truth values are 0 for false, 1 for unknown and 2 for true, so that AND is min, OR is max and NOT is 2 - v.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .catalog import Column
+from .constants import Constant
+from .ordering import Cut, Incomparable, Ordering, Place, comparison_type, ordering
+
+FALSE, UNKNOWN, TRUE = np.uint8(0), np.uint8(1), np.uint8(2)
+Truth = NDArray[np.uint8]
+
+_SIDES = {  # which of (less, equal, greater) make the comparison true
+    "=": (False, True, False),
+    "<>": (True, False, True),
+    "<": (True, False, False),
+    "<=": (True, True, False),
+    ">": (False, False, True),
+    ">=": (False, True, True),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something the batch asks of a column: a comparison, a list, or whether it is NULL.
+
+    A value for which any of ``pieces`` holds gets ``TRUE``; any other value gets ``otherwise``; NULL gets
+    ``when_null``.
+    """
+
+    pieces: tuple[tuple[str, Place], ...]
+    otherwise: np.uint8
+    when_null: np.uint8
+
+
+IS_NULL = Question((), FALSE, TRUE)
+NOT_NULL = Question((), TRUE, FALSE)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """One column, cut: the pieces of its line in order, and which region each belongs to."""
+
+    column: Column
+    order: Ordering | None
+    cuts: tuple[Cut, ...]
+    region_of_piece: tuple[int, ...]
+    """len(cuts) + 1 entries: the region of the values before the first cut, between the first two, …"""
+    count: int
+    """Number of regions, NULL included; NULL is the last."""
+    truths: dict[Question, Truth]
+
+    def label(self, region: int) -> str:
+        """A region in words, such as ``age in [10, 18)`` or ``state not in {'CA', 'NY'}``."""
+        name = self.column.name
+        if region == self.count - 1:
+            return f"{name} is NULL"
+        if self.count == 2:
+            return f"{name} is not NULL"
+        assert self.order is not None
+        runs = self._runs(region)
+        if len(runs) > 1:
+            outside = [run for other in range(self.count - 1) if other != region for run in self._runs(other)]
+            if all(self._is_point(*run) for run in outside):
+                return f"{name} not in " + self._set(sorted(outside))
+        if all(self._is_point(*run) for run in runs):
+            return f"{name} in " + self._set(runs)
+        return f"{name} in " + " or ".join(self._interval(*run) for run in runs)
+
+    def _runs(self, region: int) -> list[tuple[int, int]]:
+        """The stretches of neighbouring pieces that belong to a region: (first, last)."""
+        runs: list[tuple[int, int]] = []
+        for piece, owner in enumerate(self.region_of_piece):
+            if owner != region:
+                continue
+            if runs and runs[-1][1] == piece - 1:
+                runs[-1] = (runs[-1][0], piece)
+            else:
+                runs.append((piece, piece))
+        return runs
+
+    def _ends(self, first: int, last: int) -> tuple[Cut | None, Cut | None]:
+        """Where a run begins and where the next value after it would; None for the open ends of a line."""
+        low = self.cuts[first - 1] if first else None
+        high = self.cuts[last] if last < len(self.cuts) else None
+        if self.order is not None and self.order.kind == "truth":
+            return low or 0, high or 2
+        return low, high
+
+    def _is_point(self, first: int, last: int) -> bool:
+        low, high = self._ends(first, last)
+        if low is None or high is None:
+            return False
+        if isinstance(low, tuple):
+            return bool(low == (high[0], 0) and high[1] == 1)
+        return bool(high - low == 1)
+
+    def _set(self, runs: list[tuple[int, int]]) -> str:
+        assert self.order is not None
+        return "{" + ", ".join(_shown(self.order.value(self._ends(*run)[0])) for run in runs) + "}"
+
+    def _interval(self, first: int, last: int) -> str:
+        assert self.order is not None
+        low, high = self._ends(first, last)
+        opens = "(" if low is None or low == (_text(low), 1) else "["
+        closes = "]" if high is not None and high == (_text(high), 1) else ")"
+        left = "-∞" if low is None else _shown(self.order.value(low))
+        right = "∞" if high is None else _shown(self.order.value(high))
+        return f"{opens}{left}, {right}{closes}"
+
+
+def _text(cut: Cut) -> str | None:
+    return cut[0] if isinstance(cut, tuple) else None
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+class Attribute:
+    """The questions that the batch asks of one column, collected before the column is cut."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.order = ordering(column.type)
+        self._questions: dict[Question, None] = {}
+
+    def ask(self, question: Question) -> Question:
+        """Remember a question; its truth per region is known once ``regions()`` is called."""
+        self._questions[question] = None
+        return question
+
+    def compare(self, operator: str, constants: list[Constant], *, null_safe: bool = False) -> Question:
+        """``column operator constant``, for a list of constants joined by OR (``IN``).
+
+        With ``null_safe`` the operator is IS [NOT] DISTINCT FROM. Raises Incomparable.
+        """
+        if null_safe:
+            return self._distinct(operator, constants[0])
+        places = self.places([c for c in constants if c.kind != "null"])
+        has_null = len(places) < len(constants)
+        pieces = tuple((operator, place) for place in places)
+        return self.ask(Question(pieces, UNKNOWN if has_null else FALSE, UNKNOWN if constants else FALSE))
+
+    def _distinct(self, operator: str, constant: Constant) -> Question:
+        if constant.kind == "null":
+            return self.ask(IS_NULL if operator == "=" else NOT_NULL)
+        (place,) = self.places([constant])
+        return self.ask(Question(((operator, place),), FALSE, FALSE if operator == "=" else TRUE))
+
+    def places(self, constants: list[Constant]) -> list[Place]:
+        """Where constants sit on the column's line; raises Incomparable."""
+        if self.order is None:
+            raise Incomparable(f"tacit can only ask whether a {self.column.type} column IS NULL")
+        type_ = comparison_type(self.column.type, constants)
+        return [self.order.locate(constant, type_) for constant in constants]
+
+    def regions(self) -> Regions:
+        """Cut the line at every constant and join the pieces that no question tells apart."""
+        cuts = sorted({cut for q in self._questions for _, place in q.pieces for cut in place if self._inside(cut)})
+        pieces = len(cuts) + 1
+        truths = np.empty((len(self._questions), pieces), dtype=np.uint8)
+        for row, question in zip(truths, self._questions, strict=True):
+            row[:] = question.otherwise
+            for operator, place in question.pieces:
+                self._mark(row, operator, place, cuts)
+        _, first, inverse = np.unique(truths, axis=1, return_index=True, return_inverse=True)
+        # number the regions by where they first appear on the line, not by their truth values
+        rank = np.argsort(np.argsort(first))
+        region_of_piece = rank[inverse.reshape(-1)]
+        count = len(first) + 1
+        by_question: dict[Question, Truth] = {}
+        for row, question in zip(truths, self._questions, strict=True):
+            truth = np.empty(count, dtype=np.uint8)
+            truth[region_of_piece] = row
+            truth[-1] = question.when_null
+            by_question[question] = truth
+        return Regions(self.column, self.order, tuple(cuts), tuple(int(r) for r in region_of_piece), count, by_question)
+
+    def _inside(self, cut: Cut) -> bool:
+        """Whether values lie on both sides of a cut; a constant beyond the type's ends cuts nothing."""
+        assert self.order is not None
+        return (self.order.least is None or cut > self.order.least) and (
+            self.order.greatest is None or cut <= self.order.greatest
+        )
+
+    def _mark(self, row: Truth, operator: str, place: Place, cuts: list[Cut]) -> None:
+        below, above = (self._piece_at(cut, cuts) for cut in place)
+        less, equal, greater = _SIDES[operator]
+        if less:
+            row[:below] = TRUE
+        if equal:
+            row[below:above] = TRUE
+        if greater:
+            row[above:] = TRUE
+
+    def _piece_at(self, cut: Cut, cuts: list[Cut]) -> int:
+        """The first piece that lies at or after a cut."""
+        assert self.order is not None
+        if self.order.least is not None and cut <= self.order.least:
+            return 0
+        if self.order.greatest is not None and cut > self.order.greatest:
+            return len(cuts) + 1
+        return bisect_left(cuts, cut) + 1

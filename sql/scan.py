@@ -1,0 +1,93 @@
+"""What one aggregate scan of one table must count: data-free, and independent of the engine that runs it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .catalog import Column, Table
+from .regions import Regions
+
+UNIT = 1 << 30
+"""Fixed-point parts that one row is split into when the batch sums something."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A summed column and its clamp.
+
+    A value v clamped to [low, high] is the mix of the two ends that has ``high`` with the share
+    f = (v - low) / (high - low), rounded to a multiple of 1/UNIT. So a SUM is off by at most
+    (high - low) / 2^31 for each row: the fixed-point step. NaN counts as +inf, which is where DuckDB sorts it.
+    """
+
+    column: Column
+    low: float
+    high: float
+
+
+def grid_shape(regions: Sequence[Regions], measures: Sequence[Measure]) -> tuple[int, ...]:
+    """An axis of length one, so that a grid is never empty, then one per column and one per measure."""
+    return (1, *(r.count for r in regions), *(2 for _ in measures))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How the rows of one table fall into cells.
+
+    The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per measure.
+    ``cell_of`` maps each point of the grid to a cell, or to -1 for what no query counts.
+
+    Guarantee. A row adds non-negative integers that sum to exactly ``unit`` to the points of one line of the grid
+    (all of it to one point when nothing is summed), hence at most ``unit`` in total to the cells. It is a convex
+    mix of unit vectors; a norm is convex, so adding or removing a row moves L·x by at most ``unit`` times the
+    largest column norm of L, in L1 and in L2. At most ``rows_per_unit`` rows of a privacy unit are kept, so a
+    unit moves it by at most ``rows_per_unit`` times that.
+    """
+
+    table: Table
+    columns: slice
+    """This table's columns of the workload matrix."""
+    regions: tuple[Regions, ...]
+    measures: tuple[Measure, ...]
+    cell_of: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def unit(self) -> int:
+        """What one whole row counts as in the integer vector x."""
+        return UNIT if self.measures else 1
+
+    @property
+    def rows_per_unit(self) -> int:
+        """At most so many rows of one privacy unit are counted."""
+        return self.table.max_rows_per_unit if self.table.privacy_unit else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the grid."""
+        return grid_shape(self.regions, self.measures)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.columns.stop - self.columns.start  # type: ignore[no-any-return]
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal exactly when two scans count the same thing in the same state of the table."""
+        h = hashlib.sha256()
+        parts: list[object] = [
+            self.table.name.lower(),
+            self.table.version,
+            self.table.privacy_unit,
+            self.rows_per_unit,
+        ]
+        parts += [(r.column.name.lower(), r.cuts, r.region_of_piece) for r in self.regions]
+        parts += [(m.column.name.lower(), m.low, m.high) for m in self.measures]
+        h.update(repr(parts).encode("utf-8", "surrogatepass"))
+        h.update(self.cell_of.tobytes())
+        return h.hexdigest()

@@ -1,0 +1,78 @@
+"""An empty DuckDB of our own, so that constants, names and dtypes are DuckDB's and not our idea of them.
+
+It holds no table of the user's and reads nothing from outside; all it ever sees are constants of the batch and
+of the policy.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+"""What every DuckDB that tacit opens is opened with: no files, no network, no way to change that."""
+
+_local = threading.local()
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
+    if connection is None:
+        connection = duckdb.connect(":memory:", config={**SAFE_CONFIG, "threads": 1})
+        _local.connection = connection
+    return connection
+
+
+def quote(name: str) -> str:
+    """An identifier, quoted."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string constant, quoted."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@lru_cache(maxsize=65536)
+def cast_text(text: str, type_: str) -> Any:
+    """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it."""
+    return _connection().execute(f"SELECT TRY_CAST($1 AS {type_})", [text]).fetchone()[0]  # type: ignore[index]
+
+
+@lru_cache(maxsize=4096)
+def fold(expression: str) -> tuple[Any, str] | None:
+    """Value and type of an expression without columns; None when DuckDB refuses to evaluate it."""
+    try:
+        row = _connection().execute(f"SELECT v, typeof(v) FROM (SELECT {expression} AS v)").fetchone()  # noqa: S608
+    except duckdb.Error:
+        return None
+    assert row is not None
+    return row[0], row[1]
+
+
+@lru_cache(maxsize=4096)
+def display_name(expression: str, column: str, type_: str, table: str) -> str:
+    """The name DuckDB gives to an unnamed output column that uses one input column."""
+    query = f"SELECT {expression} FROM (SELECT NULL::{type_} AS {quote(column)}) AS {quote(table)} LIMIT 0"  # noqa: S608
+    return str(_connection().execute(query).description[0][0])
+
+
+def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
+    """A frame of constants with the dtypes that DuckDB's own frame would have."""
+    casts = ", ".join(f"CAST(c{i} AS {t}) AS {quote(n)}" for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    heads = ", ".join(f"c{i}" for i in range(len(names)))
+    places = "(?" + ", ?" * len(names) + ")"
+    values = ", ".join([places] * len(rows))
+    query = f"SELECT {casts} FROM (VALUES {values}) AS v(ordinal, {heads}) ORDER BY ordinal"  # noqa: S608
+    flat = [value for ordinal, row in enumerate(rows) for value in (ordinal, *row)]
+    result: pd.DataFrame = _connection().execute(query, flat).df()
+    return result

@@ -1,0 +1,70 @@
+"""The small protocol behind which the data lies, and what a source tells about its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .catalog import Bound
+from .scan import Scan
+
+ColumnTypes = Mapping[str, Mapping[str, str]]
+"""Declared types by table and column, needed where a file has none of its own (csv)."""
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column as the schema has it; the policy decides whether ``enum``, ``minimum`` and ``maximum`` are public."""
+
+    name: str
+    type: str
+    nullable: bool
+    enum: tuple[str, ...] | None = None
+    minimum: Bound | None = None
+    maximum: Bound | None = None
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A table or view as the schema has it."""
+
+    name: str
+    columns: tuple[SourceColumn, ...]
+
+
+class Source(Protocol):
+    """Where the rows are. ``count`` is the only method that reads one."""
+
+    path: Path | None
+    """The file beside which the ledger lies; None when the data lives in memory."""
+
+    def schema(self) -> tuple[SourceTable, ...]:
+        """Names and types of all tables; reads no row."""
+        ...
+
+    def version(self, table: str) -> str:
+        """A public name of the table's present state."""
+        ...
+
+    def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
+        """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
+        ...
+
+    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
+        """A frame of constants with the dtypes that a result of this source would have."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+def describe(value: Any) -> str:
+    """What kind of thing was given where a database was expected, without its contents."""
+    return type(value).__name__

@@ -1,0 +1,192 @@
+"""Frames: named, ordered and typed as DuckDB's own, and honest about their error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import tacit
+from tacit import Connection
+from tacit.answers import frame_names
+
+Connect = Callable[..., Connection]
+
+QUERIES = [
+    "SELECT count(*) FROM visits",
+    "SELECT count(*), count(*) FROM visits",
+    "SELECT count(age) FROM visits WHERE state = 'NY'",
+    "SELECT count(*) AS n, sum(cost) AS total, avg(cost) FROM visits WHERE age BETWEEN 10 AND 65",
+    "SELECT sum(age) FROM visits",
+    'SELECT count(*) AS "a b", count(*) AS "A B" FROM visits',
+    "SELECT ward, count(*) FROM visits GROUP BY ward",
+    "SELECT count(*) AS n, sex FROM visits GROUP BY sex",
+    "SELECT sex, ward, sex, avg(cost) AS x, count(*) AS x FROM visits GROUP BY sex, ward",
+]
+
+
+def _own(path: Path, sql: str) -> pd.DataFrame:
+    with duckdb.connect(str(path), read_only=True) as raw:
+        return raw.execute(sql).df()
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_names_order_and_key_dtypes_are_duckdbs(sql: str, con: Connection, clinic: Path) -> None:
+    ours = con.answer(sql, epsilon=1.0)[0].df
+    con.close()
+    theirs = _own(clinic, sql)
+    assert list(ours.columns) == list(theirs.columns)
+    assert len(ours) == len(theirs), "the test data has every group"
+    for position, dtype in enumerate(theirs.dtypes):
+        mine = ours.dtypes.iloc[position]
+        if ours.columns[position] in ("ward", "sex", "sex_1"):
+            assert mine == dtype
+        else:
+            assert mine == np.float64
+
+
+@pytest.mark.parametrize(
+    "names", [["x", "x", "x", "x_1"], ["x", "x_1", "x"], ["a", "A", "a_1", "a"], ["x", "y"], ["Ä", "ä"]]
+)
+def test_repeated_names_as_in_duckdb(names: list[str]) -> None:
+    with duckdb.connect() as raw:
+        frame = raw.execute("SELECT " + ", ".join(f'1 AS "{name}"' for name in names)).df()
+    assert frame_names(names) == tuple(frame.columns)
+
+
+def test_every_group_comes_back(con: Connection) -> None:
+    frame = con.answer("SELECT state, count(*) AS n FROM visits WHERE age < 1 GROUP BY state", epsilon=1)[0].df
+    assert frame["state"].tolist()[:5] == ["NY", "NJ", "CA", "WA", "other"]
+    assert pd.isna(frame["state"].iloc[5])
+
+
+def test_answers_add_up(con: Connection, batch: list[str]) -> None:
+    a, b, c = (answer.df.iloc[0, 0] for answer in con.answer(batch, epsilon=0.5))
+    assert abs(a - b - c) < 1e-9
+
+
+def test_long_frame(con: Connection) -> None:
+    answers = con.answer(
+        ["SELECT count(*) AS n, avg(cost) AS mean FROM visits", "SELECT sex, count(*) AS n FROM visits GROUP BY sex"],
+        epsilon=2,
+        confidence=0.9,
+    )
+    frame = answers.df()
+    assert list(frame.columns) == ["query", "group", "column", "value", "stderr", "low", "high"]
+    assert frame["query"].tolist() == [0, 0, 1, 1, 1]
+    assert frame["group"].tolist() == ["", "", "sex=False", "sex=True", "sex=NULL"]
+    assert frame["column"].tolist() == ["n", "mean", "n", "n", "n"]
+    assert frame["value"].tolist()[2:] == answers[1].df["n"].tolist()
+    assert (frame["stderr"] > 0).all()
+    assert (frame["low"] <= frame["value"]).all()
+    assert (frame["value"] <= frame["high"]).all()
+    mean = frame.iloc[1]
+    assert mean["low"] >= 0
+    assert mean["high"] <= 1000
+
+
+def test_answers_is_a_sequence(con: Connection, batch: list[str]) -> None:
+    answers = con.answer(batch, epsilon=0.5)
+    assert len(answers) == 3
+    assert [a.sql for a in answers] == batch
+    assert answers[-1].sql == batch[2]
+    assert len(answers[:2]) == 2
+    with pytest.raises(IndexError):
+        answers[3]
+    assert float(answers.epsilon) == float(answers.cost.epsilon) == 0.5
+    assert "3 queries" in repr(answers)
+    assert "n" in str(answers)
+    assert str(answers[1])
+
+
+def test_frames_are_fresh(con: Connection) -> None:
+    answer = con.answer("SELECT state, count(*) AS n FROM visits GROUP BY state", epsilon=0.5)[0]
+    frame = answer.df
+    kept = frame.copy()
+    frame.iloc[0, 0] = "XX"
+    frame.iloc[0, 1] = -1e9
+    pd.testing.assert_frame_equal(answer.df, kept)
+
+
+def test_intervals_hold_the_exact_answer(con: Connection) -> None:
+    batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(5, 95, 5)]
+    batch += ["SELECT sum(cost) FROM visits", "SELECT avg(cost) FROM visits WHERE age < 50"]
+    frame = con.answer(batch, epsilon=1, confidence=0.999999).df()
+    exact = [f.iloc[0, 0] for f in tacit.testing.exact_answers(con, batch)]
+    assert ((frame["low"] <= exact) & (exact <= frame["high"])).all()
+
+
+def test_nonnegative(con: Connection) -> None:
+    batch = [f"SELECT count(*) FROM visits WHERE age = {i}" for i in range(100, 140)]
+    plain = con.answer(batch, epsilon=0.1).df()
+    assert (plain["value"] < 0).any(), "forty empty cells"
+    fitted = con.answer(batch, epsilon=0.1, nonnegative=True)
+    assert not any(fitted.cost), "post-processing of the same release"
+    assert (fitted.df()["value"] >= 0).all()
+
+
+def test_explain_predicts_and_compares(con: Connection, batch: list[str]) -> None:
+    plan = con.explain([*batch, "SELECT avg(cost) FROM visits"], epsilon=0.5)
+    frame = plan.df()
+    assert list(frame.columns) == [
+        *("query", "group", "column", "stderr", "half_width", "split", "results", "histogram", "note")
+    ]
+    assert frame["stderr"].notna().tolist() == [True, True, True, False]
+    assert "AVG" in frame["note"].iloc[3]
+    assert plan.lower_bound <= plan.error * (1 + 1e-9)
+    assert plan.gap >= -1e-9
+    assert set(plan.alternatives) == {"split", "results", "histogram"}
+    assert all(other >= plan.error * (1 - 1e-3) for other in plan.alternatives.values())
+    assert float(plan.cost.epsilon) == 0.5
+    text = str(plan)
+    assert plan.strategy in text
+    assert "costs ε=0.5" in text
+    assert "4 queries" in repr(plan)
+
+
+def test_explain_and_answer_agree(con: Connection, batch: list[str]) -> None:
+    plan = con.explain(batch, epsilon=0.5, confidence=0.9).df()
+    frame = con.answer(batch, epsilon=0.5, confidence=0.9).df()
+    np.testing.assert_allclose(plan["stderr"], frame["stderr"], rtol=1e-6)
+    np.testing.assert_allclose(plan["half_width"], (frame["high"] - frame["low"]) / 2, rtol=1e-3)
+    again = con.explain(batch, epsilon=0.5)
+    assert not any(again.cost)
+    assert "costs nothing" in str(again)
+
+
+def test_error_in_place_of_epsilon(con: Connection, batch: list[str]) -> None:
+    plan = con.explain(batch, error=20, confidence=0.9)
+    assert (plan.half_width <= 20).all()
+    assert plan.half_width.max() > 19
+    frame = con.answer(batch, error=20, confidence=0.9).df()
+    assert ((frame["high"] - frame["low"]) / 2 <= 20 * (1 + 1e-6)).all()
+    assert con.budget.spent.epsilon == plan.epsilon
+    con.answer(batch, error=25, confidence=0.9)
+    assert con.budget.spent.epsilon == plan.epsilon, "a coarser one is there already"
+
+
+def test_weights_move_error_to_where_it_matters_less(con: Connection) -> None:
+    batch = [f"SELECT count(*) FROM visits WHERE {where}" for where in ("state = 'NY'", "age < 40", "sex")]
+    even = con.explain(batch, epsilon=1).stderr
+    tilted = con.explain(batch, epsilon=1, weights=[1, 10_000, 1]).stderr
+    assert tilted[1] < even[1]
+
+
+def test_strategy_by_name(con: Connection, batch: list[str]) -> None:
+    assert con.explain(batch, epsilon=1, strategy="identity").strategy == "identity"
+    con.answer(batch, epsilon=1)
+    forced = con.answer(batch, epsilon=1, strategy="results")
+    assert forced.strategy == "results"
+    assert any(forced.cost), "another strategy's release does not stand in for it"
+
+
+def test_free_batches(connect: Connect) -> None:
+    con = connect(policy=None)
+    for sql in ("SELECT count(*) FROM visits WHERE false", "SELECT count(*) FROM visits WHERE age < 3 AND age > 3"):
+        answers = con.answer(sql)
+        assert answers[0].df.iloc[0, 0] == 0
+        assert not any(answers.cost)
+        assert "free" in str(con.explain(sql))

@@ -1,0 +1,223 @@
+"""Bad input: one exception of the tree each, a hint that can be pasted, nothing charged, no foreign text."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tacit
+from tacit import Connection, steps
+
+Connect = Callable[..., Connection]
+COUNT = "SELECT count(*) FROM visits"
+
+BAD_SQL = [
+    ("SELEC count(*) FROM visits", "SqlSyntaxError"),
+    ("SELECT count(* FROM visits", "SqlSyntaxError"),
+    ("SELECT count(*) FROM visits WHERE state = 'NY", "SqlSyntaxError"),
+    ("SELECT count(*) FROM visit", "UnknownNameError"),
+    ("SELECT count(agee) FROM visits", "UnknownNameError"),
+    ("SELECT sum(bill) FROM visits", "DomainError"),
+    ("SELECT bill, count(*) FROM visits GROUP BY bill", "DomainError"),
+    ("SELECT max(age) FROM visits", "UnsupportedSqlError"),
+    ("DROP TABLE visits", "UnsupportedSqlError"),
+    ("SELECT count(*) FROM visits WHERE age < ?", "ParameterError"),
+    ("SELECT * FROM visits", "UnsupportedSqlError"),
+]
+
+
+@pytest.fixture
+def con(untouched: Connection) -> Connection:
+    """Shared by the tests here: none of them may move the budget."""
+    return untouched
+
+
+def check(error: tacit.Error) -> None:
+    """Nothing of Python or DuckDB shows."""
+    shown = "".join(traceback.format_exception(error))
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
+    assert "During handling" not in shown
+    for foreign in ("Binder Error", "Parser Error", "Conversion Error", "sqlglot.errors", "duckdb.", "KeyError"):
+        assert foreign not in str(error)
+
+
+@pytest.mark.parametrize(("sql", "kind"), BAD_SQL)
+@pytest.mark.parametrize("ask", ["answer", "explain", "execute"])
+def test_bad_sql(sql: str, kind: str, ask: str, con: Connection, watch: Any) -> None:
+    call = con.cursor().execute if ask == "execute" else getattr(con, ask)
+    with pytest.raises(tacit.SqlError) as caught:
+        call(sql, epsilon=0.5)
+    assert type(caught.value).__name__ == kind
+    assert caught.value.hint
+    assert "^" in str(caught.value)
+    check(caught.value)
+    assert watch.reads == 0
+    assert con.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("batch", ["", " ; ", [], [""], "-- nothing"])
+def test_empty_batch(batch: Any, con: Connection) -> None:
+    with pytest.raises(tacit.SqlError, match="empty"):
+        con.answer(batch, epsilon=0.5)
+
+
+@pytest.mark.parametrize("batch", [None, 3, b"SELECT 1", {"a": 1}, [3], [None]])
+def test_not_a_batch(batch: Any, con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError, match="batch is one SQL string"):
+        con.answer(batch, epsilon=0.5)
+
+
+@pytest.mark.parametrize("params", [(), (1, 2), {"a": 1}, "x", 3])
+def test_wrong_parameters(params: Any, con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError) as caught:
+        con.answer("SELECT count(*) FROM visits WHERE age < ?", params, epsilon=0.5)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+BAD_EPSILON = [0, -1, -0.0, math.nan, math.inf, "0.5", "", True, b"1", [1], 1j, Decimal("NaN"), Decimal(0), np.nan]
+
+
+@pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
+def test_bad_epsilon(epsilon: Any, con: Connection) -> None:
+    for call in (con.answer, con.explain, con.cursor().execute):
+        with pytest.raises(tacit.PrivacyParameterError) as caught:
+            call(COUNT, epsilon=epsilon)
+        check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+def test_missing_epsilon(con: Connection) -> None:
+    for call in (con.answer, con.explain, con.cursor().execute):
+        with pytest.raises(tacit.PrivacyParameterError, match=r"epsilon=0\.5"):
+            call(COUNT)
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.5, Decimal("0.5"), np.float64(0.5), np.int64(1)])
+def test_numbers_of_all_kinds(epsilon: Any, connect: Connect) -> None:
+    assert float(connect().answer(COUNT, epsilon=epsilon).epsilon) == float(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
+def test_bad_epsilon_of_a_connection(epsilon: Any, connect: Connect) -> None:
+    with pytest.raises(tacit.PrivacyParameterError):
+        connect(epsilon=epsilon)
+    with pytest.raises(tacit.PrivacyParameterError):
+        connect(spend=epsilon)
+
+
+@pytest.mark.parametrize("sets", [3, None, [3], [None], ["ab"], [{"x": 1}], [(1, 2)], []], ids=repr)
+def test_bad_sets_of_parameters(sets: Any, con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError) as caught:
+        con.cursor().executemany("SELECT count(*) FROM visits WHERE age < ?", sets, epsilon=1)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+def test_a_defect_below_is_an_error_of_the_tree(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "choose_plan", lambda *_, **__: [][0])
+    with pytest.raises(tacit.InternalError, match="IndexError") as caught:
+        con.answer(COUNT, epsilon=1)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 1, "delta": -1e-9},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": "0"},
+        {"epsilon": 1, "delta": math.nan},
+        {"epsilon": 1, "confidence": 1},
+        {"epsilon": 1, "confidence": 0},
+        {"epsilon": 1, "confidence": "95%"},
+        {"epsilon": 1, "error": 10},
+        {"error": 0},
+        {"error": -1},
+        {"error": math.inf},
+        {"error": "10"},
+    ],
+    ids=repr,
+)
+def test_bad_numbers(options: dict[str, Any], con: Connection) -> None:
+    with pytest.raises(tacit.PrivacyParameterError) as caught:
+        con.answer(COUNT, **options)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weights": [1, 2]},
+        {"weights": [0]},
+        {"weights": [-1]},
+        {"weights": [math.nan]},
+        {"weights": []},
+        {"weights": "1"},
+        {"weights": 1},
+        {"weights": ["a"]},
+        {"strategy": "magic"},
+        {"strategy": 3},
+        {"strategy": ["lrm"]},
+    ],
+    ids=repr,
+)
+def test_bad_weights_and_strategies(options: dict[str, Any], con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError) as caught:
+        con.answer(COUNT, epsilon=1, **options)
+    check(caught.value)
+    assert con.budget.spent.epsilon == 0
+
+
+def test_error_of_an_average_is_refused_with_a_hint(con: Connection) -> None:
+    with pytest.raises(tacit.PrivacyParameterError, match="SUM and COUNT"):
+        con.explain("SELECT avg(cost) FROM visits", error=10)
+
+
+def test_not_a_database(tmp_path: Path) -> None:
+    text = tmp_path / "notes.duckdb"
+    text.write_text("these are notes, secret ones")
+    for database in (text, str(text), tmp_path, tmp_path / "missing.duckdb", 3, None, b"x"):
+        with pytest.raises(tacit.OperationalError) as caught:
+            tacit.connect(database)
+        assert "secret" not in str(caught.value)
+        check(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.duckdb"]
+
+
+def test_csv_needs_declared_types(tmp_path: Path, connect: Connect) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,age\nann,31\nbob,x\n")
+    with pytest.raises(tacit.PolicyError, match="type"):
+        connect(path, policy=None, epsilon=1)
+    types = {"name": {"type": "VARCHAR"}, "age": {"type": "INTEGER"}}
+    con = connect(path, policy={"tables": {"people": {"columns": types}}}, epsilon=100)
+    assert tacit.testing.exact_answers(con, "SELECT count(age) FROM people")[0].iloc[0, 0] == 1
+    types["age"] = {"type": "INTEGER); DROP TABLE x; --"}
+    with pytest.raises(tacit.PolicyError, match="type"):
+        connect(path, policy={"tables": {"people": {"columns": types}}}, epsilon=100)
+
+
+def test_limits_of_the_policy(connect: Connect, policy: dict[str, Any]) -> None:
+    con = connect(policy=policy | {"limits": {"statements": 2}})
+    with pytest.raises(tacit.SqlError, match="2 statements"):
+        con.answer([COUNT] * 3, epsilon=1)
+
+
+def test_ledger_is_a_path(connect: Connect) -> None:
+    with pytest.raises(tacit.InterfaceError, match="path"):
+        connect(ledger=3)
+
+
+def test_execute_takes_text(con: Connection) -> None:
+    with pytest.raises(tacit.ProgrammingError, match=r"con\.answer"):
+        con.cursor().execute([COUNT], epsilon=1)  # type: ignore[arg-type]

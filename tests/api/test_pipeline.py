@@ -1,0 +1,276 @@
+"""The order of things: charge, read, draw, store, return; and what a crash or a race at any point can show."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import tacit
+from scipy import stats
+from tacit import Connection, pipeline, steps
+from tacit.engine.ledger import Charge, Ledger
+
+Connect = Callable[..., Connection]
+SQL = "SELECT count(*) FROM visits WHERE age < 40"
+
+
+def value(answers: tacit.Answers) -> float:
+    return float(answers[0].df.iloc[0, 0])
+
+
+class TestReuse:
+    def test_the_same_batch_again(self, con: Connection, watch: Any) -> None:
+        first, second = con.answer(SQL, epsilon=0.5), con.answer(SQL, epsilon=0.5)
+        assert value(first) == value(second)
+        assert (second.cost.epsilon, second.epsilon) == (0, Decimal("0.5"))
+        assert con.budget.spent.epsilon == Decimal("0.5")
+        assert watch.reads == 1
+
+    def test_the_same_meaning_in_other_words(self, con: Connection, watch: Any) -> None:
+        con.answer(SQL, epsilon=0.5)
+        con.answer("select COUNT(*) as n from Visits where not (AGE >= 40)", epsilon=0.25)
+        assert watch.reads == 1
+
+    def test_a_finer_answer_is_bought_and_combined(self, con: Connection, watch: Any) -> None:
+        coarse, fine = con.answer(SQL, epsilon=0.5), con.answer(SQL, epsilon=1)
+        assert con.budget.spent.epsilon == Decimal("1.5")
+        assert fine.cost.epsilon == 1
+        assert fine.epsilon == Decimal("1.5")
+        alone = con.explain(SQL, epsilon=1).stderr[0]
+        assert fine.df()["stderr"][0] < alone
+        between = (value(coarse), value(fine))
+        assert between[0] != between[1]
+        again = con.answer(SQL, epsilon=1)
+        assert value(again) == value(fine)
+        assert watch.reads == 2
+
+    def test_across_connections(self, connect: Connect) -> None:
+        assert value(connect().answer(SQL, epsilon=0.5)) == value(connect().answer(SQL, epsilon=0.5))
+
+    def test_weights_are_part_of_the_batch(self, con: Connection, batch: list[str]) -> None:
+        con.answer(batch, epsilon=0.5)
+        assert any(con.answer(batch, epsilon=0.5, weights=[1, 1, 50]).cost)
+
+    def test_a_new_version_is_a_new_batch(self, connect: Connect, policy: dict[str, Any]) -> None:
+        policy["tables"]["visits"]["version"] = "1"
+        connect(policy=policy).answer(SQL, epsilon=0.5)
+        assert not any(connect(policy=policy).answer(SQL, epsilon=0.5).cost)
+        policy["tables"]["visits"]["version"] = "2"
+        assert any(connect(policy=policy).answer(SQL, epsilon=0.5).cost)
+
+    def test_a_changed_file_is_a_new_version(self, tmp_path: Path, connect: Connect) -> None:
+        path = tmp_path / "t.parquet"
+        with duckdb.connect() as raw:
+            raw.execute("CREATE TABLE t AS SELECT i AS a FROM range(1000) AS r(i)")
+            raw.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+            con = connect(path, policy=None, epsilon=100)
+            con.answer("SELECT count(*) FROM t WHERE a < 500", epsilon=50)
+            raw.execute("DELETE FROM t WHERE a >= 10")
+            raw.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+            answers = con.answer("SELECT count(*) FROM t WHERE a < 500", epsilon=50)
+        assert any(answers.cost)
+        assert abs(value(answers) - 10) < 5
+
+
+class TestNothingIsReadUnpaid:
+    def test_explain_reads_nothing(self, con: Connection, watch: Any, batch: list[str]) -> None:
+        con.explain(batch, epsilon=0.5)
+        con.explain(batch, error=5)
+        con.explain("SELECT ward, avg(cost) FROM visits GROUP BY ward", epsilon=0.5, delta=1e-7)
+        assert watch.reads == 0
+        assert con.budget.spent.epsilon == 0
+
+    def test_refusals_read_nothing(self, con: Connection, watch: Any) -> None:
+        for sql, options in [
+            (SQL, {"epsilon": 11}),
+            (SQL, {"epsilon": -1}),
+            (SQL, {}),
+            ("SELECT count(*) FROM visit", {"epsilon": 1}),
+            ("SELECT max(age) FROM visits", {"epsilon": 1}),
+            ("SELECT avg(age) FROM visits", {"error": 1}),
+            (SQL, {"epsilon": 1, "strategy": "magic"}),
+            (SQL, {"epsilon": 1, "weights": [1, 2]}),
+        ]:
+            with pytest.raises(tacit.Error):
+                con.answer(sql, **options)
+        assert watch.reads == 0
+        assert con.budget.spent.epsilon == 0
+
+    def test_only_the_generated_scan_is_executed(self, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Watch the SQL itself that reaches the database, from the opening of the file on."""
+        ran: list[str] = []
+        real = duckdb.connect
+
+        class Spy:
+            def __init__(self, inner: Any) -> None:
+                self._inner = inner
+
+            def cursor(self) -> Spy:
+                return Spy(self._inner.cursor())
+
+            def execute(self, sql: str, *args: Any) -> Any:
+                ran.append(sql)
+                return self._inner.execute(sql, *args)
+
+            def close(self) -> None:
+                self._inner.close()
+
+            def __enter__(self) -> Spy:
+                return self
+
+            def __exit__(self, *_: Any) -> None:
+                self.close()
+
+        def spied(database: str = ":memory:", *args: Any, **options: Any) -> Any:
+            inner = real(database, *args, **options)
+            return Spy(inner) if database == str(clinic) else inner
+
+        monkeypatch.setattr(duckdb, "connect", spied)
+        with tacit.connect(clinic, epsilon=1) as con:
+            con.explain(SQL, epsilon=0.5)
+            for refused in ({"epsilon": 2}, {"epsilon": 0}, {"error": -1}):
+                with pytest.raises(tacit.Error):
+                    con.answer(SQL, **refused)
+            assert ran, "the spy is in place"
+            assert all(" FROM duckdb_" in sql for sql in ran), "the schema only"
+            before = len(ran)
+            con.answer(SQL, epsilon=0.5)
+            (scan,) = ran[before:]
+            assert '"visits"' in scan
+            con.answer(SQL, epsilon=0.5)
+            assert len(ran) == before + 1
+
+    def test_order_of_steps(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[str] = []
+        for name in ("charge", "count", "draw", "combine", "frame"):
+            real = getattr(pipeline, name)
+
+            def noted(*args: Any, _name: str = name, _real: Any = real, **options: Any) -> Any:
+                seen.append(_name)
+                return _real(*args, **options)
+
+            monkeypatch.setattr(pipeline, name, noted)
+        real_store = Ledger.store
+        monkeypatch.setattr(Ledger, "store", lambda *args: seen.append("store") or real_store(*args))
+        con.answer(SQL, epsilon=0.5)
+        assert seen == ["charge", "count", "draw", "store", "combine", "frame"]
+
+
+class TestCrash:
+    @pytest.mark.parametrize("step", ["count", "draw"])
+    def test_charged_and_never_released(
+        self, step: str, con: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def crash(*_: Any) -> Any:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, step, crash)
+            with pytest.raises(KeyboardInterrupt):
+                con.answer(SQL, epsilon=0.5)
+        assert con.budget.spent.epsilon == Decimal("0.5"), "the charge stands"
+        answers = connect().answer(SQL, epsilon=0.5)
+        assert not any(answers.cost), "and the repetition is free"
+        assert con.budget.spent.epsilon == Decimal("0.5")
+        assert value(con.answer(SQL, epsilon=0.5)) == value(answers)
+
+    def test_what_was_paid_is_used_in_full(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "draw", lambda *_: 1 / 0)
+            with pytest.raises(tacit.InternalError, match="ZeroDivisionError"):
+                con.answer(SQL, epsilon=2)
+        answers = con.answer(SQL, epsilon=0.5)
+        assert (answers.cost.epsilon, answers.epsilon) == (0, 2)
+        assert answers.df()["stderr"][0] == pytest.approx(con.explain(SQL, epsilon=2).stderr[0], rel=1e-6)
+
+    def test_killed_between_charge_and_store(self, clinic: Path, connect: Connect) -> None:
+        code = (
+            "import os, signal, sys, tacit\n"
+            "from tacit import pipeline\n"
+            "pipeline.draw = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+            f"tacit.connect(sys.argv[1], epsilon=10).answer({SQL!r}, epsilon=0.5)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code, str(clinic)], check=False, capture_output=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        con = connect(policy=None, epsilon=10)
+        assert con.budget.spent.epsilon == Decimal("0.5")
+        assert not any(con.answer(SQL, epsilon=0.5).cost)
+
+    def test_a_race_shows_one_release(self, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two processes that charge the same batch at once share the charge, so they must share the noise."""
+        slow, fast = connect(), connect()
+        real = pipeline.draw
+        won: list[tacit.Answers] = []
+
+        def overtaken(*args: Any) -> Any:
+            monkeypatch.setattr(pipeline, "draw", real)
+            won.append(fast.answer(SQL, epsilon=0.5))
+            return real(*args)
+
+        monkeypatch.setattr(pipeline, "draw", overtaken)
+        lost = slow.answer(SQL, epsilon=0.5)
+        assert value(lost) == value(won[0])
+        assert slow.budget.spent.epsilon == Decimal("0.5")
+
+
+class TestSealed:
+    """After the charge, an error says nothing: not in its text, not in what it was raised from."""
+
+    def test_errors_are_constant(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        def leak(*_: Any) -> Any:
+            raise ValueError("Could not convert string 'secret-row' to INT32")
+
+        monkeypatch.setattr(type(con._desk.source), "count", leak)
+        with pytest.raises(tacit.OperationalError) as caught:
+            con.answer(SQL, epsilon=0.5)
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert "secret" not in str(error)
+            error = error.__cause__ or error.__context__
+
+    def test_noise_errors_too(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        def leak(*_: Any) -> Any:
+            raise OverflowError("123456 is too large")
+
+        monkeypatch.setattr(steps, "measure", leak)
+        with pytest.raises(tacit.OperationalError, match="nothing was released") as caught:
+            con.answer(SQL, epsilon=0.5)
+        assert "123456" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_spread_agrees_with_the_predicted_error(connect: Connect, delta: float) -> None:
+    """2,000 releases through the whole path but the ledger, whose fsyncs would take the time.
+
+    The variance estimate of n releases has a relative standard error of √((κ−1)/n), κ ≤ 6 for mixtures of
+    Laplace noise; five of them are allowed. Two thirds and one and a half of the scale are far outside.
+    """
+    n = 2000
+    con = connect()
+    batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(10, 90, 10)]
+    batch += ["SELECT sum(cost) FROM visits WHERE age >= 50"]
+    ask = con._ask(batch, None, 0.5, delta, None, 0.95, None, None, False)
+    compiled = steps.compile_ask(con._desk, ask)
+    priced = steps.price(con._desk, ask, compiled)
+    counts = steps.count(con._desk.source, compiled, bytes(32))
+    paid = Charge(0, priced.cost, *priced.cost)
+    exact = np.array([f.iloc[0, 0] for f in tacit.testing.exact_answers(con, batch)])
+    drawn = (steps.Release(priced.cost, steps.draw(priced, paid, counts)) for _ in range(n))
+    values = np.array([steps.combine([release], compiled).values for release in drawn])
+    predicted = con.explain(batch, epsilon=0.5, delta=delta).stderr
+    seen = np.sqrt(np.mean((values - exact) ** 2, axis=0))
+    allowed = 5 * np.sqrt(5 / n) / 2
+    np.testing.assert_allclose(seen / predicted, 1, atol=allowed)
+    for wrong in (2 / 3, 3 / 2):
+        assert (np.abs(seen / (wrong * predicted) - 1) > allowed).all()
+    bias = np.abs(values.mean(axis=0) - exact) / (predicted / np.sqrt(n))
+    assert (bias < stats.norm.ppf(1 - 1e-7)).all()

@@ -1,0 +1,85 @@
+"""A table with every awkward value, and the catalog that goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+
+import duckdb
+import pytest
+from tacit.sql import Catalog, Column, Range, Source, Table, Values, open_source
+
+AWKWARD = """
+CREATE TYPE mood AS ENUM ('ok', 'sad', 'Happy');
+CREATE TABLE t (
+    i INTEGER, b BIGINT, u UTINYINT, h HUGEINT, d DOUBLE, f FLOAT, n DECIMAL(10, 2),
+    s VARCHAR, p BOOLEAN, da DATE, ts TIMESTAMP, e mood, k INTEGER NOT NULL, "Odd Name" INTEGER, "select" VARCHAR
+);
+INSERT INTO t
+SELECT
+    CASE WHEN r % 7 = 0 THEN NULL ELSE (r * 37) % 120 - 10 END,
+    [NULL, 0, 9223372036854775807, -9223372036854775808, 9007199254740993, 9007199254740992, 5][1 + r % 7],
+    [NULL, 0, 255, 18, 65, 17][1 + r % 6],
+    [NULL, 170141183460469231731687303715884105727, -5, 0, 18][1 + r % 5],
+    [NULL, '0.0', '-0.0', 'nan', 'inf', '-inf', '0.1', '0.3', '1e300', '-1e-300', '18.5', '2.5'][1 + r % 12]::DOUBLE,
+    [NULL, '0.1', '0.2', 'nan', '16777216', '18.5', '-3.5'][1 + r % 7]::FLOAT,
+    [NULL, 0, 1.10, 1.11, -99999999.99, 99999999.99, 18.5][1 + r % 7]::DECIMAL(10, 2),
+    [NULL, '', 'a', 'A', 'é', 'ab', 'b', 'NY', 'NJ', 'CA', 'it''s', '日本', 'a' || chr(1), 'z😀'][1 + r % 14],
+    [NULL, TRUE, FALSE][1 + r % 3],
+    [NULL, '2024-01-01', '2024-02-29', '1969-12-31', '0001-01-01', '9999-12-31', 'infinity',
+     '2024-12-31'][1 + r % 8]::DATE,
+    [NULL, '2024-01-01 00:00:00', '2024-01-01 12:00:00', '2024-02-29 23:59:59.999999', '1969-12-31 23:59:59',
+     'infinity', '-infinity'][1 + r % 7]::TIMESTAMP,
+    [NULL, 'ok', 'sad', 'Happy'][1 + r % 4]::mood,
+    r % 5,
+    r % 4,
+    ['x', 'y', NULL][1 + r % 3]
+FROM range(400) AS rows(r);
+INSERT INTO t SELECT * FROM t WHERE k = 2;
+CREATE TABLE nothing AS SELECT * FROM t LIMIT 0;
+"""
+
+DOMAINS = {
+    "i": Range(-10, 110),
+    "b": Range(-1000, 1000),
+    "u": Range(0, 100),
+    "d": Range(-1.5, 20.25),
+    "f": Range(0.0, 19.0),
+    "n": Range(Decimal("0.00"), Decimal("18.50")),
+    "s": Values(("NY", "NJ", "CA", "never"), other="other"),
+    "da": Range(date(2024, 1, 1), date(2024, 1, 5)),
+    "e": Values(("ok", "sad", "Happy")),
+    "k": Range(0, 6),
+    "Odd Name": Values((0, 1, 2, 3)),
+    "select": Values(("x", "y")),
+}
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    connection.execute(AWKWARD)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def source(database: duckdb.DuckDBPyConnection) -> Iterator[Source]:
+    opened = open_source(database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def catalog(source: Source) -> Catalog:
+    return Catalog(
+        tuple(
+            Table(
+                table.name,
+                tuple(Column(c.name, c.type, c.nullable, DOMAINS.get(c.name)) for c in table.columns),
+                version="1",
+            )
+            for table in source.schema()
+        )
+    )
