@@ -114,9 +114,7 @@ def left(rule: Rule, events: Sequence[Event], cap: Amount) -> Amount:
 def price(rule: Rule, events: Sequence[Event], new: Sequence[Event], cap: Amount) -> Amount:
     """What ``new`` would add to what was spent."""
     before, after = rule.spent(events, cap), rule.spent([*events, *new], cap)
-    return Amount(
-        exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta)
-    )
+    return Amount(exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta))
 
 
 def rho_of_pure(epsilon: Decimal) -> Decimal:

@@ -77,9 +77,7 @@ class Ledger:
         self._seen = log[-1].id, log[-1].digest
 
     @classmethod
-    def create(
-        cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum"
-    ) -> Ledger:
+    def create(cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum") -> Ledger:
         """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory."""
         cap = to_amount(epsilon, delta)
         rule_named(rule).check(cap)
@@ -186,9 +184,7 @@ class Ledger:
         and the charge stays unused.
         """
         with self.transaction(write=True) as connection:
-            found = connection.execute(
-                "SELECT payload FROM releases WHERE charge = ?", (charge_id,)
-            ).fetchone()
+            found = connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchone()
             if found is not None:
                 return bytes(found[0])
             charges = entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", charge_id)
@@ -221,9 +217,7 @@ class Ledger:
                     payload = bytes(row[0])
                     if payload_digest(payload) != row[1]:
                         raise LedgerError(f"a release in the ledger {self.path} is damaged")
-                    found.append(
-                        StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload)
-                    )
+                    found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))
         return tuple(found)
 
     def admit_read(
@@ -238,15 +232,10 @@ class Ledger:
             return NOTHING
         ids = [charge_ids] if isinstance(charge_ids, int) else list(dict.fromkeys(charge_ids))
         with self.transaction(write=True) as connection:
-            charges = [
-                e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)
-            ]
+            charges = [e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)]
             if len(charges) != len(ids):
                 raise InternalError("only releases of this ledger can be read")
-            read = {
-                e.refers
-                for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)
-            }
+            read = {e.refers for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)}
             new = [e for e in charges if e.analyst != analyst and e.id not in read]
             events = [Event(e.amount, e.rho) for e in new]
             cap = self._cap(connection) if analyst_cap is None else analyst_cap
@@ -296,8 +285,7 @@ class Ledger:
         candidates = entries(
             connection,
             self.path,
-            "WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ?"
-            " AND id NOT IN (SELECT charge FROM releases)",
+            "WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ? AND id NOT IN (SELECT charge FROM releases)",
             request.fingerprint,
             request.analyst,
         )
@@ -310,9 +298,7 @@ class Ledger:
         if analyst is None:
             found = entries(connection, self.path, "WHERE kind = 'charge'")
         else:
-            found = entries(
-                connection, self.path, "WHERE kind IN ('charge', 'read') AND analyst = ?", analyst
-            )
+            found = entries(connection, self.path, "WHERE kind IN ('charge', 'read') AND analyst = ?", analyst)
         return [Event(e.amount, e.rho) for e in found]
 
     @contextmanager

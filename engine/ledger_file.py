@@ -214,9 +214,7 @@ def check(connection: sqlite3.Connection, path: Path | None) -> tuple[Meta, list
         if entry.kind == "charge":
             charges.add(entry.id)
         elif entry.kind in ("release", "read"):
-            sound = (
-                sound and entry.refers in charges and (entry.kind == "read" or entry.refers not in released)
-            )
+            sound = sound and entry.refers in charges and (entry.kind == "read" or entry.refers not in released)
             if entry.kind == "release" and entry.refers is not None:
                 released[entry.refers] = entry.detail
         if not sound:
@@ -316,9 +314,7 @@ def _fill(connection: sqlite3.Connection, cap: Amount, rule: str) -> None:
 
 
 def _connect(target: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
-    )
+    connection = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
     connection.execute("PRAGMA synchronous=FULL")
     return connection
 

@@ -119,17 +119,13 @@ def test_plans_state_their_rho() -> None:
     pure, gaussian = (plan_release(blocks, privacy=p, strategy="identity") for p in ("pure", "approximate"))
     assert pure.rho(0.2) == Decimal("0.02")
     (noise,) = gaussian.calibrate(1, 1e-6)
-    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(
-        noise.grid.sensitivity**2 / noise.scale**2 / 2, rel=1e-12
-    )
+    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(noise.grid.sensitivity**2 / noise.scale**2 / 2, rel=1e-12)
     assert float(gaussian.rho(1, 1e-6)) == pytest.approx(0.5 / 4.224678889**2, rel=1e-3)
 
 
 def test_realised_agrees_with_the_accountant() -> None:
     gaussians = [event("0.5", "1e-6", "0.005")] * 10  # σ = 10
-    assert realised(gaussians, 1e-6) == pytest.approx(
-        get_epsilon_gaussian(10 / math.sqrt(10), 1e-6), rel=1e-3
-    )
+    assert realised(gaussians, 1e-6) == pytest.approx(get_epsilon_gaussian(10 / math.sqrt(10), 1e-6), rel=1e-3)
     assert realised([*gaussians, event("0.2")], 1e-6) == pytest.approx(1.526, abs=0.01)
     assert realised([event("0.5")], 1e-9) == pytest.approx(0.5, rel=1e-3)
     assert realised([], 1e-9) == 0

@@ -83,9 +83,7 @@ def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
         losses = []
         for part, noise, base, options in zip(plan.parts, noises, bases, moves, strict=True):
             y = exact_answers(part.lattice, np.array(base), noise.grid)
-            moved = [
-                exact_answers(part.lattice, np.array(base) + option, noise.grid) - y for option in options
-            ]
+            moved = [exact_answers(part.lattice, np.array(base) + option, noise.grid) - y for option in options]
             losses.append(max(Fraction(int(np.abs(m).sum())) / Fraction(noise.scale) for m in moved))
         worst = max(worst, sum(losses, Fraction(0)))
     assert Fraction(epsilon) * Fraction(999, 1000) < worst <= Fraction(epsilon)
