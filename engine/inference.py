@@ -27,7 +27,7 @@ Index = int | Sequence[int] | NDArray[np.int64]
 _ANSWERED = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spread:
     """How the noise of the measurements reaches some rows of the batch."""
 
@@ -52,7 +52,7 @@ class Spread:
         return half_widths(self.laplace, np.linalg.norm(self.gaussian, axis=1), confidence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """Answers to the rows of a batch, with their errors."""
 

@@ -51,7 +51,7 @@ def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confiden
     return widths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RatioAnswer:
     """Ratios of released sums and counts, each with an interval that lies inside the clamp."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -34,16 +34,16 @@ _SMALL_DENOMINATOR = 2**20
 _LARGEST_INTEGER = 2**30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lattice:
     """A rounded strategy L̃ = ``L_int`` · 2^``exponent`` and the B̃ that belongs to it."""
 
     privacy: Privacy
-    L_int: NDArray[np.int64]
+    L_int: NDArray[np.int64] = field(repr=False)
     exponent: int
     norm: int
     """Guarantee: no column of ``L_int`` has a larger norm; L1 (pure) exact, L2 (approximate) rounded up."""
-    B: NDArray[np.float64]
+    B: NDArray[np.float64] = field(repr=False)
     """W·L̃⁺, so ``B @ L`` is W up to ``residual``."""
     residual: float
 

@@ -296,10 +296,12 @@ class Ledger:
 
     def _events(self, connection: sqlite3.Connection, analyst: str | None) -> list[Event]:
         if analyst is None:
-            found = entries(connection, self.path, "WHERE kind = 'charge'")
+            found = connection.execute("SELECT epsilon, delta, rho FROM entries WHERE kind = 'charge'")
         else:
-            found = entries(connection, self.path, "WHERE kind IN ('charge', 'read') AND analyst = ?", analyst)
-        return [Event(e.amount, e.rho) for e in found]
+            found = connection.execute(
+                "SELECT epsilon, delta, rho FROM entries WHERE kind IN ('charge', 'read') AND analyst = ?", (analyst,)
+            )
+        return [Event(Amount(Decimal(e), Decimal(d)), None if rho is None else Decimal(rho)) for e, d, rho in found]
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:

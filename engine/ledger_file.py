@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -119,7 +119,8 @@ class LedgerFile:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """A consistent view; with ``write`` it excludes other writers and is on disk when it ends."""
-        with self._lock, self._sorry():
+        # Only the connection in memory is shared; a lock around a file could be inherited, held, by a fork.
+        with self._lock if self._memory is not None else nullcontext(), self._sorry():
             connection = self._open()
             try:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -315,7 +316,11 @@ def _fill(connection: sqlite3.Connection, cap: Amount, rule: str) -> None:
 
 def _connect(target: str) -> sqlite3.Connection:
     connection = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
-    connection.execute("PRAGMA synchronous=FULL")
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -43,13 +43,13 @@ class Strategy(Protocol):
     def lower_bound(self) -> float: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """The part of a batch that reads one private table."""
 
-    matrix: NDArray[np.float64]
+    matrix: NDArray[np.float64] = field(repr=False)
     """m×n: the rows of the batch restricted to this table's cells, zero rows removed."""
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64] = field(repr=False)
     """Which rows of the batch those are."""
     rows_per_unit: int = 1
     """k: one privacy unit owns at most so many rows of the table."""
@@ -71,7 +71,7 @@ def block_of(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, unit: int =
     return Block(np.ascontiguousarray(matrix[rows]), rows.astype(np.int64), rows_per_unit, unit)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """One table's share of the plan."""
 
@@ -79,7 +79,7 @@ class Part:
     strategy: Strategy
     lattice: Lattice
     """``lattice.B @ lattice.L`` is the block's matrix, unscaled."""
-    row_weights: Vector
+    row_weights: Vector = field(repr=False)
     """What each row was multiplied by when the error was minimised."""
     share: Fraction
     """Of ε (pure), or of 1/σ² (approximate); the shares of a plan sum to one."""
@@ -107,7 +107,7 @@ class Calibrated:
         return math.ldexp(self.scale, self.step)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointPlan:
     """How a batch will be measured. Data-free: made from the workload alone."""
 
