@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.engine import Amount, Estimate, ratio
+from tacit.engine import Amount, Estimate
 from tacit.engine.amounts import NOTHING
 from tacit.sql.scratch import frame as typed_frame
 from tacit.sql.workload import Key, KeyColumn, Linear, Query, Ratio, Workload
@@ -128,7 +128,7 @@ class Answers(Sequence[Answer]):
         noun = "query" if len(self) == 1 else "queries"
         return (
             f"<Answers to {len(self):,} {noun}: {show(Amount(self.epsilon, self.delta))}, "
-            f"strategy={self.strategy}, charged {show(self.cost)}>"
+            f"strategy={self.strategy}, charged ε={self.cost.epsilon:f}>"
         )
 
     def __str__(self) -> str:
@@ -168,18 +168,7 @@ def _figures(output: Linear | Ratio, estimate: Estimate, half_width: Floats, con
         rows = np.array(output.rows, dtype=np.int64)
         value, half = estimate.values[rows], half_width[rows]
         return Figures(value, estimate.stderr[rows], value - half, value + half)
-    top = np.array(output.numerator, dtype=np.int64)
-    bottom = np.array(output.denominator, dtype=np.int64)
-    quotient = ratio(
-        estimate.values[top],
-        estimate.values[bottom],
-        estimate.stderr[top] ** 2,
-        estimate.stderr[bottom] ** 2,
-        estimate.covariance(top, bottom),
-        output.low,
-        output.high,
-        confidence,
-    )
+    quotient = estimate.ratio(output.numerator, output.denominator, output.low, output.high, confidence)
     return Figures(quotient.value, quotient.stderr, quotient.low, quotient.high)
 
 

@@ -24,6 +24,7 @@ from .steps import (
     good_enough,
     past_releases,
     price,
+    read_public,
     total,
 )
 
@@ -37,9 +38,9 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     it can show nothing that was not charged.
     """
     compiled = compile_ask(desk, ask)
-    if not compiled.blocks:  # no private row is touched: every figure is a constant
-        estimate = combine((), compiled)
-        return frame(compiled.workload, estimate, ask.confidence)
+    public = read_public(desk.source, compiled)
+    if not compiled.blocks:  # no private row is touched, so nothing is charged
+        return frame(compiled.workload, combine((), compiled, public), ask.confidence)
     priced = price(desk, ask, compiled)
     ledger = desk.purse.open()
     cost, releases = NOTHING, past_releases(ledger, priced, ask, compiled, desk.purse)
@@ -49,7 +50,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
         drawn = draw(priced, paid, counts)
         kept = ledger.store(paid.id, pack(drawn))
         cost, releases = paid.cost, (*releases, Release(Amount(paid.epsilon, paid.delta), unpack(kept)))
-    estimate = combine(releases, compiled, nonnegative=ask.nonnegative)
+    estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
     return frame(
         compiled.workload,
         estimate,
@@ -67,7 +68,6 @@ def explain(desk: Desk, ask: Ask) -> Plan:
         return predict(compiled, None, NOTHING, ask.confidence)
     priced = price(desk, ask, compiled)
     ledger = desk.purse.peek()
-    stored = ledger.releases(priced.fingerprint) if ledger is not None else ()
-    releases = [Release(NOTHING, unpack(r.payload)) for r in stored]
+    releases = () if ledger is None else past_releases(ledger, priced, ask, compiled, desk.purse, dry=True)
     free = good_enough(releases, priced, ask, compiled)
     return predict(compiled, priced, NOTHING if free else priced.cost, ask.confidence)

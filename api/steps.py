@@ -1,11 +1,11 @@
-"""The steps of the pipeline, one function each. None of them but ``count`` and ``draw`` can see a private row."""
+"""The steps of the pipeline, one function each. Only ``count`` and ``draw`` can see a private row."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from tacit.engine import (
     measure,
     unpack,
 )
-from tacit.engine.amounts import NOTHING, exact_sum
+from tacit.engine.amounts import exact_sum
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.scan import Scan
@@ -61,6 +61,8 @@ class Compiled:
     workload: Workload
     scans: tuple[Scan, ...]
     blocks: tuple[Block, ...]
+    public: tuple[Scan, ...]
+    """The scans of public tables: read freely, without noise."""
     weights: NDArray[np.float64] | None
     """Per row of the workload."""
 
@@ -121,14 +123,25 @@ def compile_ask(desk: Desk, ask: Ask) -> Compiled:
     pairs = [
         (scan, block_of(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, unit=scan.unit))
         for scan in workload.scans
+        if not scan.table.public
     ]
     pairs = [(scan, block) for scan, block in pairs if block.rows.size]
     return Compiled(
         workload=workload,
         scans=tuple(scan for scan, _ in pairs),
         blocks=tuple(block for _, block in pairs),
+        public=tuple(scan for scan in workload.scans if scan.table.public),
         weights=_row_weights(workload, ask.weights),
     )
+
+
+def read_public(source: Source, compiled: Compiled) -> NDArray[np.float64]:
+    """What public tables add to every row of the workload, exactly."""
+    rows = np.zeros(compiled.rows)
+    for scan in compiled.public:
+        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.unit
+        rows += compiled.workload.matrix[:, scan.columns] @ counts
+    return rows
 
 
 def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
@@ -164,24 +177,31 @@ def _priced(ask: Ask, compiled: Compiled) -> Priced:
     return Priced(plan, epsilon, ask.delta, fingerprint)
 
 
-def past_releases(ledger: Ledger, priced: Priced, ask: Ask, compiled: Compiled, purse: Purse) -> tuple[Release, ...]:
-    """The stored releases that this reader may combine.
+def past_releases(
+    ledger: Ledger, priced: Priced, ask: Ask, compiled: Compiled, purse: Purse, *, dry: bool = False
+) -> tuple[Release, ...]:
+    """The stored releases that this reader may combine; a ``dry`` look writes nothing.
 
     Reading what another analyst paid for counts against the reader's own cap. So it is done only when it makes
     a new release needless, and only when it costs the reader no more than what was asked.
     """
     stored = ledger.releases(priced.fingerprint)
-    releases = {r.charge_id: Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored}
+    everything = tuple(Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored)
     if purse.analyst is None:
-        return tuple(releases.values())
-    own = [i for i in releases if _admitted(ledger, purse, [i], NOTHING)]
-    everything = tuple(releases.values())
-    kept = tuple(releases[i] for i in own)
-    if not good_enough(kept, priced, ask, compiled) and good_enough(everything, priced, ask, compiled):
-        others = [i for i in releases if i not in own]
-        if _admitted(ledger, purse, others, priced.cost):
-            return everything
-    return kept
+        return everything
+    read = {e.refers for e in ledger.entries() if e.kind == "read" and e.analyst == purse.analyst}
+    mine = [r.analyst == purse.analyst or r.charge_id in read for r in stored]
+    own = tuple(release for release, is_mine in zip(everything, mine, strict=True) if is_mine)
+    if good_enough(own, priced, ask, compiled) or not good_enough(everything, priced, ask, compiled):
+        return own
+    if dry:
+        price_of_others = total(r.cost for r, is_mine in zip(everything, mine, strict=True) if not is_mine)
+        limit = smaller(priced.cost, ledger.left(purse.analyst, purse.analyst_cap))
+        affordable = smaller(price_of_others, limit) == price_of_others
+    else:
+        others = [r.charge_id for r, is_mine in zip(stored, mine, strict=True) if not is_mine]
+        affordable = _admitted(ledger, purse, others, priced.cost)
+    return everything if affordable else own
 
 
 def _admitted(ledger: Ledger, purse: Purse, charges: Sequence[int], allowance: Amount) -> bool:
@@ -197,7 +217,13 @@ def _admitted(ledger: Ledger, purse: Purse, charges: Sequence[int], allowance: A
 
 
 def good_enough(releases: Sequence[Release], priced: Priced, ask: Ask, compiled: Compiled) -> bool:
-    """Whether stored releases are at least as exact, row by row, as what was asked for."""
+    """Whether stored releases are at least as exact, row by row, as what was asked for.
+
+    One that cost as much is, by its fingerprint: rounding in the comparison below must not charge it again.
+    """
+    asked = priced.cost
+    if any(r.cost.epsilon >= asked.epsilon and r.cost.delta >= asked.delta for r in releases):
+        return True
     if not releases:
         return False
     known = combine(releases, compiled)
@@ -238,11 +264,18 @@ def draw(priced: Priced, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[
     return _sealed(lambda: measure(priced.plan, counts, paid.epsilon, paid.delta))
 
 
-def combine(releases: Sequence[Release], compiled: Compiled, *, nonnegative: bool = False) -> Estimate:
+def combine(
+    releases: Sequence[Release],
+    compiled: Compiled,
+    public: NDArray[np.float64] | None = None,
+    *,
+    nonnegative: bool = False,
+) -> Estimate:
     """All rows of the batch from all releases at hand, by generalised least squares: post-processing."""
-    return estimate_batch(
+    estimate = estimate_batch(
         compiled.blocks, [r.measurements for r in releases], rows=compiled.rows, nonnegative=nonnegative
     )
+    return estimate if public is None else replace(estimate, values=estimate.values + public)
 
 
 def _sealed(step: Callable[[], T]) -> T:

@@ -49,6 +49,8 @@ SELECT i // 2,
        DATE '2024-01-01' + (i % 366)::INTEGER,
        (i % 500)::DECIMAL(10, 2) / 4
 FROM range(400) AS r(i);
+CREATE TABLE labs (patient_id INTEGER, kind VARCHAR);
+INSERT INTO labs SELECT i, ['blood', 'urine', 'secret-kind'][1 + i % 3] FROM range(90) AS r(i);
 CREATE TABLE hospitals (id INTEGER, name VARCHAR);
 INSERT INTO hospitals VALUES (1, 'General');
 """

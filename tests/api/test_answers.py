@@ -190,3 +190,13 @@ def test_free_batches(connect: Connect) -> None:
         assert answers[0].df.iloc[0, 0] == 0
         assert not any(answers.cost)
         assert "free" in str(con.explain(sql))
+
+
+def test_public_tables_are_free_and_exact(con: Connection) -> None:
+    alone = con.answer("SELECT count(*) AS n FROM hospitals WHERE id > 0")
+    assert alone.df()[["value", "stderr", "low", "high"]].values.tolist() == [[1, 0, 1, 1]]
+    assert con.budget.spent.epsilon == 0
+    both = con.answer(["SELECT count(*) FROM hospitals", "SELECT count(*) FROM visits"], epsilon=1)
+    assert both[0].df.iloc[0, 0] == 1
+    assert both[1].df.iloc[0, 0] != 400
+    assert both.df()["stderr"][1] == pytest.approx(con.explain("SELECT count(*) FROM visits", epsilon=1).stderr[0])

@@ -188,6 +188,8 @@ class TestAnalysts:
     def test_reading_what_another_paid_for(self, connect: Connect, policy: dict[str, Any]) -> None:
         ana, bob = connect(policy=policy, analyst="ana"), connect(policy=policy, analyst="bob")
         paid = bob.answer(counts(1), epsilon=0.5)
+        assert not any(ana.explain(counts(1), epsilon=0.5).cost)
+        assert ana.budget.analysts["ana"].spent.epsilon == 0, "looking costs nothing"
         read = ana.answer(counts(1), epsilon=0.5)
         assert read[0].df.equals(paid[0].df)
         assert not any(read.cost)
@@ -199,6 +201,7 @@ class TestAnalysts:
     def test_a_reader_never_pays_more_than_asked(self, connect: Connect, policy: dict[str, Any]) -> None:
         ana, bob = connect(policy=policy, analyst="ana"), connect(policy=policy, analyst="bob")
         bob.answer(counts(1), epsilon=5)
+        assert ana.explain(counts(1), epsilon=0.5).cost.epsilon == Decimal("0.5")
         own = ana.answer(counts(1), epsilon=0.5)
         assert own.cost.epsilon == Decimal("0.5")
         assert ana.budget.analysts["ana"].spent.epsilon == Decimal("0.5")

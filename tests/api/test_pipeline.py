@@ -247,6 +247,45 @@ class TestSealed:
         assert caught.value.__context__ is None
 
 
+def test_several_tables_in_one_release(con: Connection, watch: Any) -> None:
+    batch = ["SELECT count(*) FROM visits", "SELECT count(*) FROM labs", "SELECT count(*) FROM visits WHERE sex"]
+    plan = con.explain(batch, epsilon=2)
+    answers = con.answer(batch, epsilon=2)
+    assert watch.reads == 2
+    assert con.budget.spent.epsilon == 2
+    np.testing.assert_allclose(answers.df()["stderr"], plan.stderr, rtol=1e-6)
+    alone = con.explain(batch[1], epsilon=2).stderr[0]
+    assert plan.stderr[1] > alone, "one patient may be in both tables, so the tables share the budget"
+    exact = np.array([f.iloc[0, 0] for f in tacit.testing.exact_answers(con, batch)])
+    assert exact.tolist()[:2] == [400, 90]
+    assert (np.abs(answers.df()["value"] - exact) < 30 * plan.stderr).all()
+
+
+def test_no_row_shows_anywhere(con: Connection, clinic: Path) -> None:
+    """Values that only the rows hold are in no error, repr, plan or ledger."""
+    batch = ["SELECT count(*) FROM labs WHERE kind = 'blood'", "SELECT count(kind) FROM labs"]
+    shown = [repr(con), str(con.explain(batch, epsilon=1)), repr(con._desk), str(con.budget)]
+    answers = con.answer(batch, epsilon=1)
+    shown += [repr(answers), str(answers), repr(answers[0]), repr(answers.__dict__)]
+    for sql in (
+        "SELECT kind, count(*) FROM labs GROUP BY kind",
+        "SELECT kind FROM labs",
+        "SELECT sum(kind) FROM labs",
+        "SELECT count(*) FROM labs WHERE kind = 3",
+        "SELECT count(*) FROM labs WHERE CAST(kind AS INTEGER) = 3",
+        "SELECT count(*) FROM labs WHERE error(kind) IS NULL",
+    ):
+        for call in (con.explain, con.answer):
+            try:
+                shown.append(str(call(sql, epsilon=0.1)))
+            except tacit.Error as error:
+                shown += [str(error), repr(error), repr(error.__context__)]
+    for file in clinic.parent.glob("*.ledger*"):
+        shown.append(file.read_bytes().decode("latin-1"))
+    assert len(shown) > 12
+    assert not any("secret" in text for text in shown)
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_spread_agrees_with_the_predicted_error(connect: Connect, delta: float) -> None:
     """2,000 releases through the whole path but the ledger, whose fsyncs would take the time.
