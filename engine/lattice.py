@@ -210,7 +210,8 @@ def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
 
 
 def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
-    """Rounding keeps equal columns equal, so only distinct ones need a rank of their own."""
-    columns = np.ascontiguousarray(np.vstack([W, L]).T)
+    """Rounding keeps equal columns equal and zeros zero, so only the other ones need a rank of their own."""
+    columns = np.vstack([W, L]).T
+    columns = np.ascontiguousarray(columns[columns.any(axis=1)])
     keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))
     return len(np.unique(keys))
