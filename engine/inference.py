@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from tacit.errors import InternalError
 
@@ -159,7 +158,7 @@ def _linear(block: Block, measurements: Sequence[Measurement]) -> tuple[Vector, 
     B = rebuild(block.matrix, stack)
     if residual(block.matrix, B, stack) > _ANSWERED:
         raise InternalError("these measurements do not answer this workload")
-    x = np.asarray(scipy.linalg.lstsq(stack, z, cond=1e-12, check_finite=False)[0], dtype=np.float64)
+    x = rebuild(z[None, :], stack.T)[0]  # stack⁺ z, the least-squares cells of least norm
     return B @ z, x, _spread(block, B, measurements)
 
 
@@ -173,8 +172,7 @@ def _nonnegative(block: Block, measurements: Sequence[Measurement]) -> tuple[Vec
 
 
 def _stacked(measurements: Sequence[Measurement]) -> tuple[Matrix, Vector]:
-    """All questions and answers, each divided by its standard deviation, so that every error has variance
-    one."""
+    """All questions and answers, each divided by its standard deviation, so that every error has variance one."""
     if not measurements:
         raise InternalError("there is no measurement to estimate from")
     if len({m.L_int.shape[1] for m in measurements}) != 1:

@@ -114,8 +114,7 @@ def released_grid(lattice: Lattice, rows_per_unit: int, unit: int, noise_per_sen
     r = lattice.L_int.shape[0]
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
-    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid
-    # coarser.
+    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
     while reach * noise_per_sensitivity > 2.0 ** (52 + s):
         s += 1
     shift = unit.bit_length() - 1 + s
@@ -180,8 +179,7 @@ def _round_over_basis(
 
 
 def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary
-    reals."""
+    """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary reals."""
     nonzero = W[np.abs(W).max(axis=1) > 0]
     unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
     _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)

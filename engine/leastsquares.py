@@ -15,9 +15,7 @@ _RELATIVE_RANK = 1e-12
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """BLAS on one thread for a while: the matrices here are small, and two threads on a busy machine take
-    up to
-    forty times as long as one."""
+    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices."""
     limit: AbstractContextManager[object] = _controller().limit(limits=1)
     return limit
 

@@ -72,8 +72,7 @@ def choose_plan(
     strategy: str | None = None,
     rows: int | None = None,
 ) -> JointPlan:
-    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are
-    priced."""
+    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
     amount = to_amount(epsilon, delta)
     pure = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
     if amount.delta == 0:
@@ -93,8 +92,7 @@ def choose_plan_for_error(
     rows: int | None = None,
     target: Sequence[int] | None = None,
 ) -> tuple[JointPlan, Decimal]:
-    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that
-    ε."""
+    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
     kinds: tuple[Privacy, ...] = ("pure",) if to_delta(delta) == 0 else ("pure", "approximate")
     found: list[tuple[Decimal, JointPlan]] = []
     for privacy in kinds:

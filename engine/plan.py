@@ -278,8 +278,7 @@ def _step(part: Part, grid: Grid) -> int:
 
 
 def joint_error(errors: Sequence[float], privacy: Privacy) -> float:
-    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to
-    one."""
+    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to one."""
     power = 3 if privacy == "pure" else 2
     return float(sum(e ** (1 / power) for e in errors) ** power)
 
