@@ -1,5 +1,4 @@
-"""How much noise (ε, δ) asks for: exact rationals for Laplace, the analytic Gaussian with a bounded
-remainder.
+"""How much noise (ε, δ) asks for: exact rationals for Laplace, the analytic Gaussian with a bounded remainder.
 
 Guarantee for the discrete Gaussian. Let q be the distribution of a continuous N(0, σ²) rounded to the nearest
 integer, and p the discrete Gaussian of the same σ ≥ 1, both over the integers; write φ for the density of
@@ -13,8 +12,7 @@ satisfies every (ε', δ') that the analytic Gaussian mechanism (Balle & Wang 20
    q ≤ e^η₂·p for |k| ≤ cσ, with η₂ = c²/8σ² + 1/24σ².
 3. Outside, q has mass at most exp(−(c − ½)²/2) per coordinate: call the sum over all coordinates τ.
 
-Over independent coordinates with σ_i the exponents add: H₁ = Σ η₁, H₂ = Σ η₂. For neighbours x, x' and a
-set S,
+Over independent coordinates with σ_i the exponents add: H₁ = Σ η₁, H₂ = Σ η₂. For neighbours x, x' and a set S,
   P[M(x) ∈ S] ≤ e^H₁·Q[x] ≤ e^H₁·(e^ε'·Q[x'] + δ') ≤ e^(H₁+ε')·(e^H₂·P[M(x') ∈ S] + τ) + e^H₁·δ',
 so M is (ε, δ)-private for ε = ε' + H₁ + H₂ and δ = e^H₁·δ' + e^ε·τ. ``gaussian_multiplier`` inverts this: it
 takes c so that e^ε·τ is a thousandth of δ, and asks the analytic mechanism for the ε' and δ' that remain.
@@ -50,8 +48,7 @@ class HasError(Protocol):
 
 @lru_cache(maxsize=4096)
 def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
-    """The smallest float scale, up to a few units in the last place, that OpenDP prices at ``epsilon`` or
-    less.
+    """The smallest float scale, up to a few units in the last place, that OpenDP prices at ``epsilon`` or less.
 
     Guarantee: discrete Laplace noise of this scale on integers of L1 sensitivity ``sensitivity`` is
     ``epsilon``-differentially private; every rounding here is upwards.

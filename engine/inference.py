@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .intervals import RatioAnswer, half_widths, ratio
-from .leastsquares import rebuild, residual
+from .leastsquares import one_thread, rebuild, residual
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -27,7 +26,7 @@ Index = int | Sequence[int] | NDArray[np.int64]
 _ANSWERED = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spread:
     """How the noise of the measurements reaches some rows of the batch."""
 
@@ -52,7 +51,7 @@ class Spread:
         return half_widths(self.laplace, np.linalg.norm(self.gaussian, axis=1), confidence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """Answers to the rows of a batch, with their errors."""
 
@@ -110,8 +109,8 @@ def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonneg
     """Generalised least squares over all measurements of one table's cells.
 
     Every measurement is divided by its own standard deviation and B = W·(stacked L)⁺, the best linear
-    unbiased estimator (Gauss–Markov; matrix mechanism, Definition 6). More measurements only make answers
-    better, and exact relations between rows (q1 = q2 + q3) hold between answers.
+    unbiased estimator (Gauss–Markov; for one measurement, the A⁺ of COA's Eq. 2). More measurements only
+    make answers better, and exact relations between rows (q1 = q2 + q3) hold between answers.
     """
     rows = np.arange(matrix_rows.shape[0], dtype=np.int64)
     return estimate_batch(
@@ -136,7 +135,8 @@ def estimate_batch(
     for position, block in enumerate(blocks):
         measurements = [release[position] for release in releases]
         solve = _nonnegative if nonnegative else _linear
-        values[block.rows], x, spread = solve(block, measurements)
+        with one_thread():
+            values[block.rows], x, spread = solve(block, measurements)
         diagonal = np.arange(len(block.rows))
         stderr[block.rows] = np.sqrt(spread.covariance(diagonal, diagonal))
         spreads.append(spread)
@@ -158,7 +158,7 @@ def _linear(block: Block, measurements: Sequence[Measurement]) -> tuple[Vector, 
     B = rebuild(block.matrix, stack)
     if residual(block.matrix, B, stack) > _ANSWERED:
         raise InternalError("these measurements do not answer this workload")
-    x = np.asarray(scipy.linalg.lstsq(stack, z, cond=1e-12, check_finite=False)[0], dtype=np.float64)
+    x = rebuild(z[None, :], stack.T)[0]  # stack⁺ z, the least-squares cells of least norm
     return B @ z, x, _spread(block, B, measurements)
 
 
@@ -172,8 +172,7 @@ def _nonnegative(block: Block, measurements: Sequence[Measurement]) -> tuple[Vec
 
 
 def _stacked(measurements: Sequence[Measurement]) -> tuple[Matrix, Vector]:
-    """All questions and answers, each divided by its standard deviation, so that every error has variance
-    one."""
+    """All questions and answers, each divided by its standard deviation, so that every error has variance one."""
     if not measurements:
         raise InternalError("there is no measurement to estimate from")
     if len({m.L_int.shape[1] for m in measurements}) != 1:

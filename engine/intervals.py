@@ -19,6 +19,7 @@ _STEP, _NODES = 0.15, 80
 _FREQUENCY_STEP, _FREQUENCIES = 0.2, 600
 _ROWS_AT_ONCE = 512
 _MANY = 1e6
+_SMALLEST_TAIL = 1e-9
 
 
 def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confidence: float = 0.95) -> Vector:
@@ -27,7 +28,7 @@ def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confiden
     Row i is Σ_j laplace[i, j]·Laplace(1) + gaussian_stderr[i]·N(0, 1). Its characteristic function is
     Π_j 1/(1 + b_j² u²) · exp(−σ² u²/2), and the tail is found by inverting it numerically, so a single
     Laplace, a near-normal sum and anything between come out right to 10⁻⁴ or better for confidences from one
-    half up. (A normal quantile would be 27% short for a single Laplace variable at 99%.)
+    half up. (A normal quantile would be 21% short for a single Laplace variable at 99%.)
     """
     tail = (1 - to_confidence(confidence)) / 2
     m = laplace.shape[0]
@@ -51,7 +52,7 @@ def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confiden
     return widths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RatioAnswer:
     """Ratios of released sums and counts, each with an interval that lies inside the clamp."""
 
@@ -151,6 +152,8 @@ def _compress(laplace: Matrix, normal: Vector) -> tuple[Matrix, Matrix]:
 
 def _quantiles(b: Matrix, power: Matrix, tail: float) -> Vector:
     """x with P(X > x) = tail for each row."""
+    if tail < _SMALLEST_TAIL:
+        return _chernoff(b, power, tail)
     u: Vector = _FREQUENCY_STEP * np.arange(1, _FREQUENCIES + 1, dtype=np.float64)
     characteristic = np.zeros((b.shape[0], _FREQUENCIES))
     for j in range(b.shape[1]):
@@ -163,6 +166,16 @@ def _quantiles(b: Matrix, power: Matrix, tail: float) -> Vector:
     x[fast] = _newton(lambda v: _tail_by_frequencies(characteristic[fast], u, v), int(fast.sum()), tail)
     slow = ~fast
     x[slow] = _newton(lambda v: _tail_by_contour(b[slow], power[slow], v), int(slow.sum()), tail)
+    return x
+
+
+def _chernoff(b: Matrix, power: Matrix, tail: float) -> Vector:
+    """min over s of (log E exp(sX) − log tail)/s: beyond what sums of floats resolve, a few percent too wide."""
+    x = np.full(b.shape[0], np.inf)
+    for t in 1 - np.logspace(-3, -1e-3, 200):
+        s = t / b.max(axis=1)
+        cumulant = -(power * np.log1p(-np.square(b * s[:, None]))).sum(axis=1)
+        x = np.minimum(x, (cumulant - np.log(tail)) / s)
     return x
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -34,16 +34,16 @@ _SMALL_DENOMINATOR = 2**20
 _LARGEST_INTEGER = 2**30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lattice:
     """A rounded strategy L̃ = ``L_int`` · 2^``exponent`` and the B̃ that belongs to it."""
 
     privacy: Privacy
-    L_int: NDArray[np.int64]
+    L_int: NDArray[np.int64] = field(repr=False)
     exponent: int
     norm: int
     """Guarantee: no column of ``L_int`` has a larger norm; L1 (pure) exact, L2 (approximate) rounded up."""
-    B: NDArray[np.float64]
+    B: NDArray[np.float64] = field(repr=False)
     """W·L̃⁺, so ``B @ L`` is W up to ``residual``."""
     residual: float
 
@@ -114,8 +114,7 @@ def released_grid(lattice: Lattice, rows_per_unit: int, unit: int, noise_per_sen
     r = lattice.L_int.shape[0]
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
-    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid
-    # coarser.
+    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
     while reach * noise_per_sensitivity > 2.0 ** (52 + s):
         s += 1
     shift = unit.bit_length() - 1 + s
@@ -180,8 +179,7 @@ def _round_over_basis(
 
 
 def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary
-    reals."""
+    """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary reals."""
     nonzero = W[np.abs(W).max(axis=1) > 0]
     unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
     _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
@@ -210,7 +208,8 @@ def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
 
 
 def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
-    """Rounding keeps equal columns equal, so only distinct ones need a rank of their own."""
-    columns = np.ascontiguousarray(np.vstack([W, L]).T)
+    """Rounding keeps equal columns equal and zeros zero, so only the other ones need a rank of their own."""
+    columns = np.vstack([W, L]).T
+    columns = np.ascontiguousarray(columns[columns.any(axis=1)])
     keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))
     return len(np.unique(keys))

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import cache
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 _WELL_CONDITIONED = 1e-7
 _RELATIVE_RANK = 1e-12
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=1)
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def rebuild(workload: NDArray[np.float64], strategy: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from typing import Any
 from tacit.errors import BudgetError, InternalError, LedgerError
 
 from .amounts import NOTHING, Amount, exact_difference, to_amount
-from .composition import Rule, admits, rule_named
+from .composition import Event, Rule, left, price, realised, rule_named
 from .ledger_file import Entry, LedgerFile, append, check, create, entries, payload_digest, read_meta
 
 
@@ -36,6 +36,8 @@ class Request:
     """A smaller cap than the ledger's own, if this connection was told one."""
     mechanism: str = "{}"
     """The mechanism as JSON, without data."""
+    rho: Decimal | None = None
+    """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Ledger:
     def create(cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum") -> Ledger:
         """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory."""
         cap = to_amount(epsilon, delta)
-        return cls(create(None if path is None else Path(path), cap, rule_named(rule).name))
+        rule_named(rule).check(cap)
+        return cls(create(None if path is None else Path(path), cap, rule))
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Ledger:
@@ -110,29 +113,34 @@ class Ledger:
     @property
     def cap(self) -> Amount:
         """The most that may ever be spent."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             return self._cap(connection)
 
     def spent(self, analyst: str | None = None) -> Amount:
         """What was charged in all, or charged to and read by one analyst."""
-        with self._transaction(write=False) as connection:
-            return self._rule.spent(self._charges(connection, analyst))
+        with self.transaction(write=False) as connection:
+            return self._rule.spent(self._events(connection, analyst), self._cap(connection))
 
     def left(self, analyst: str | None = None, cap: Amount | None = None) -> Amount:
         """What may still be spent, of the whole or of a smaller ``cap``; of an analyst's ``cap`` if named."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             whole = self._cap(connection)
-            if analyst is None:
-                whole = whole if cap is None else _smaller(whole, cap)
-                return self._rule.left(self._charges(connection, None), whole)
-            left = self._rule.left(self._charges(connection, None), whole)
-            if cap is None:
-                return left
-            return _smaller(left, self._rule.left(self._charges(connection, analyst), cap))
+            if analyst is None and cap is not None:
+                whole = _smaller(whole, cap)
+            rest = left(self._rule, self._events(connection, None), whole)
+            if analyst is None or cap is None:
+                return rest
+            return _smaller(rest, left(self._rule, self._events(connection, analyst), cap))
+
+    def realised(self, delta: float) -> float:
+        """The ε at δ that all charges come to when composed tightly: for information, never to admit."""
+        with self.transaction(write=False) as connection:
+            events = self._events(connection, None)
+        return realised(events, delta)
 
     def analysts(self) -> tuple[str, ...]:
         """Everyone who was ever charged or has read."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             names = connection.execute("SELECT DISTINCT analyst FROM entries WHERE analyst IS NOT NULL")
             return tuple(sorted(name for (name,) in names))
 
@@ -147,22 +155,23 @@ class Ledger:
         Guarantee: under the rule of ``composition``, everything ever released for charges of this ledger is
         together private at its cap.
         """
-        asked = to_amount(request.epsilon, request.delta)
-        with self._transaction(write=True) as connection:
-            unused = self._unused(connection, request, asked)
+        event = Event(to_amount(request.epsilon, request.delta), request.rho)
+        with self.transaction(write=True) as connection:
+            unused = self._unused(connection, request, event)
             if unused is not None:
                 return Charge(unused.id, NOTHING, *unused.amount)
-            self._admit(connection, request, asked)
+            cost = self._admit(connection, request, event)
             entry = append(
                 connection,
                 self.path,
                 "charge",
-                asked,
+                event.amount,
+                rho=event.rho,
                 analyst=request.analyst,
                 fingerprint=request.fingerprint,
                 detail=request.mechanism,
             )
-        return Charge(entry.id, asked, *asked)
+        return Charge(entry.id, cost, *event.amount)
 
     def store(self, charge_id: int, payload: bytes) -> bytes:
         """Keep the release of a charge, and return what is kept: the first one stored wins.
@@ -174,7 +183,7 @@ class Ledger:
         its own. One charge never yields two visible releases. If this raises, the draw must not be shown,
         and the charge stays unused.
         """
-        with self._transaction(write=True) as connection:
+        with self.transaction(write=True) as connection:
             found = connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchone()
             if found is not None:
                 return bytes(found[0])
@@ -185,7 +194,6 @@ class Ledger:
                 connection,
                 self.path,
                 "release",
-                NOTHING,
                 analyst=charges[0].analyst,
                 fingerprint=charges[0].fingerprint,
                 detail=payload_digest(payload),
@@ -196,7 +204,7 @@ class Ledger:
 
     def releases(self, fingerprint: str) -> tuple[StoredRelease, ...]:
         """Everything that was released for this fingerprint, oldest first."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             charges = entries(connection, self.path, "WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
             found = []
             for charge in charges:
@@ -223,22 +231,25 @@ class Ledger:
         if analyst is None:
             return NOTHING
         ids = [charge_ids] if isinstance(charge_ids, int) else list(dict.fromkeys(charge_ids))
-        with self._transaction(write=True) as connection:
+        with self.transaction(write=True) as connection:
             charges = [e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)]
             if len(charges) != len(ids):
                 raise InternalError("only releases of this ledger can be read")
             read = {e.refers for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)}
             new = [e for e in charges if e.analyst != analyst and e.id not in read]
-            asked = self._rule.spent(e.amount for e in new)
+            events = [Event(e.amount, e.rho) for e in new]
+            cap = self._cap(connection) if analyst_cap is None else analyst_cap
+            known = self._events(connection, analyst)
+            asked = price(self._rule, known, events, cap)
             if analyst_cap is not None:
-                left = self._rule.left(self._charges(connection, analyst), analyst_cap)
-                _refuse_unless(admits(left, asked), asked, left, f"the budget of {analyst!r}")
+                _refuse_unless_it_fits(asked, left(self._rule, known, cap), f"the budget of {analyst!r}")
             for e in new:
                 append(
                     connection,
                     self.path,
                     "read",
                     e.amount,
+                    rho=e.rho,
                     analyst=analyst,
                     fingerprint=e.fingerprint,
                     refers=e.id,
@@ -247,24 +258,30 @@ class Ledger:
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, oldest first."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             return tuple(entries(connection, self.path))
 
     def close(self) -> None:
         """Ends a ledger in memory; a file needs no closing."""
         self._file.close()
 
-    def _admit(self, connection: sqlite3.Connection, request: Request, asked: Amount) -> None:
+    def _admit(self, connection: sqlite3.Connection, request: Request, event: Event) -> Amount:
         whole = self._cap(connection)
         if request.cap is not None:
             whole = _smaller(whole, request.cap)
-        left = self._rule.left(self._charges(connection, None), whole)
-        _refuse_unless(admits(left, asked), asked, left, "the budget")
+        spent = self._events(connection, None)
+        cost = price(self._rule, spent, [event], whole)
+        _refuse_unless_it_fits(cost, left(self._rule, spent, whole), "the budget")
         if request.analyst is not None and request.analyst_cap is not None:
-            own = self._rule.left(self._charges(connection, request.analyst), request.analyst_cap)
-            _refuse_unless(admits(own, asked), asked, own, f"the budget of {request.analyst!r}")
+            own = self._events(connection, request.analyst)
+            _refuse_unless_it_fits(
+                price(self._rule, own, [event], request.analyst_cap),
+                left(self._rule, own, request.analyst_cap),
+                f"the budget of {request.analyst!r}",
+            )
+        return cost
 
-    def _unused(self, connection: sqlite3.Connection, request: Request, asked: Amount) -> Entry | None:
+    def _unused(self, connection: sqlite3.Connection, request: Request, event: Event) -> Entry | None:
         candidates = entries(
             connection,
             self.path,
@@ -272,23 +289,23 @@ class Ledger:
             request.fingerprint,
             request.analyst,
         )
-        return next((entry for entry in candidates if admits(entry.amount, asked)), None)
+        return next((entry for entry in candidates if _covers(entry, event)), None)
 
     def _cap(self, connection: sqlite3.Connection) -> Amount:
         return entries(connection, self.path, "WHERE kind = 'cap'")[-1].amount
 
-    def _charges(self, connection: sqlite3.Connection, analyst: str | None) -> Iterator[Amount]:
+    def _events(self, connection: sqlite3.Connection, analyst: str | None) -> list[Event]:
         if analyst is None:
-            found = connection.execute("SELECT epsilon, delta FROM entries WHERE kind = 'charge'")
+            found = connection.execute("SELECT epsilon, delta, rho FROM entries WHERE kind = 'charge'")
         else:
             found = connection.execute(
-                "SELECT epsilon, delta FROM entries WHERE kind IN ('charge', 'read') AND analyst = ?",
-                (analyst,),
+                "SELECT epsilon, delta, rho FROM entries WHERE kind IN ('charge', 'read') AND analyst = ?", (analyst,)
             )
-        return (Amount(Decimal(e), Decimal(d)) for e, d in found)
+        return [Event(Amount(Decimal(e), Decimal(d)), None if rho is None else Decimal(rho)) for e, d, rho in found]
 
     @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """For this package: the ledger's tables, known to be still those that were opened."""
         with self._file.transaction(write=write) as connection:
             self._recognise(connection)
             yield connection
@@ -315,14 +332,23 @@ def _smaller(a: Amount, b: Amount) -> Amount:
     return Amount(min(a.epsilon, b.epsilon), min(a.delta, b.delta))
 
 
-def _refuse_unless(admitted: bool, asked: Amount, left: Amount, whose: str) -> None:
-    if admitted:
+def _covers(entry: Entry, event: Event) -> bool:
+    return (
+        event.amount.epsilon <= entry.amount.epsilon
+        and event.amount.delta <= entry.amount.delta
+        and (entry.rho is None or (event.rho is not None and event.rho <= entry.rho))
+    )
+
+
+def _refuse_unless_it_fits(asked: Amount, rest: Amount, whose: str) -> None:
+    if asked.epsilon <= rest.epsilon and asked.delta <= rest.delta:
         return
-    name = "epsilon" if asked.epsilon > left.epsilon else "delta"
-    wanted, rest = getattr(asked, name), getattr(left, name)
-    missing = exact_difference(wanted, rest)
+    name = "epsilon" if asked.epsilon > rest.epsilon else "delta"
+    wanted, remaining = getattr(asked, name), getattr(rest, name)
+    missing = exact_difference(wanted, remaining)
     raise BudgetError(
-        f"this costs {name} {wanted:f}, and {whose} has {rest:f} left: {missing:f} is missing; nothing was charged",
+        f"this costs {name} {wanted:f}, and {whose} has {remaining:f} left: {missing:f} is missing;"
+        " nothing was charged",
         asked=asked,
-        left=left,
+        left=rest,
     )

@@ -14,8 +14,8 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -23,12 +23,12 @@ from typing import Any
 
 from tacit.errors import LedgerError
 
-from .amounts import Amount, to_amount
+from .amounts import NOTHING, Amount, to_amount
 
 _APPLICATION = 0x7AC17001
 _SCHEMA = 1
 _BUSY_SECONDS = 30.0
-_KINDS = ("cap", "charge", "release", "read")
+_KINDS = ("cap", "charge", "release", "read", "version", "backup")
 
 _TABLES = """
 CREATE TABLE meta (
@@ -42,6 +42,7 @@ CREATE TABLE entries (
     analyst     TEXT,
     epsilon     TEXT NOT NULL,
     delta       TEXT NOT NULL,
+    rho         TEXT,
     fingerprint TEXT NOT NULL,
     detail      TEXT NOT NULL,
     refers      INTEGER,
@@ -62,12 +63,15 @@ class Entry:
 
     id: int
     kind: str
-    """``cap``, ``charge``, ``release`` of a charge, or ``read``: an analyst read another's release."""
+    """``cap``; ``charge``; ``release`` of a charge; ``read`` by an analyst of another's release; the
+    curator's
+    ``version`` of a table and ``backup``."""
     analyst: str | None
     amount: Amount
+    rho: Decimal | None
     fingerprint: str
     detail: str
-    """The mechanism of a charge, as JSON; the digest of a release's payload."""
+    """The mechanism of a charge, as JSON; the digest of a release's payload; the version of a table."""
     refers: int | None
     at: str
     digest: str
@@ -80,6 +84,7 @@ class Entry:
             self.analyst,
             str(self.amount.epsilon),
             str(self.amount.delta),
+            None if self.rho is None else str(self.rho),
             self.fingerprint,
             self.detail,
             self.refers,
@@ -114,7 +119,8 @@ class LedgerFile:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """A consistent view; with ``write`` it excludes other writers and is on disk when it ends."""
-        with self._lock, self._sorry():
+        # Only the connection in memory is shared; a lock around a file could be inherited, held, by a fork.
+        with self._lock if self._memory is not None else nullcontext(), self._sorry():
             connection = self._open()
             try:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -231,12 +237,24 @@ def read_meta(connection: sqlite3.Connection, path: Path | None) -> Meta:
 
 def entries(connection: sqlite3.Connection, path: Path | None, where: str = "", *values: Any) -> list[Entry]:
     """Entries in the order in which they were made; the clock plays no part. ``where`` is never user text."""
-    columns = "id, kind, analyst, epsilon, delta, fingerprint, detail, refers, at, digest"
+    columns = "id, kind, analyst, epsilon, delta, rho, fingerprint, detail, refers, at, digest"
     statement = f"SELECT {columns} FROM entries {where} ORDER BY id"  # noqa: S608
     rows = connection.execute(statement, values).fetchall()
     try:
         return [
-            Entry(r[0], r[1], r[2], Amount(Decimal(r[3]), Decimal(r[4])), r[5], r[6], r[7], r[8], r[9]) for r in rows
+            Entry(
+                id=row[0],
+                kind=row[1],
+                analyst=row[2],
+                amount=Amount(Decimal(row[3]), Decimal(row[4])),
+                rho=None if row[5] is None else Decimal(row[5]),
+                fingerprint=row[6],
+                detail=row[7],
+                refers=row[8],
+                at=row[9],
+                digest=row[10],
+            )
+            for row in rows
         ]
     except InvalidOperation:
         raise LedgerError(_damaged(path)) from None
@@ -246,8 +264,9 @@ def append(
     connection: sqlite3.Connection,
     path: Path | None,
     kind: str,
-    amount: Amount,
+    amount: Amount = NOTHING,
     *,
+    rho: Decimal | None = None,
     analyst: str | None = None,
     fingerprint: str = "",
     detail: str = "",
@@ -257,24 +276,25 @@ def append(
     last = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
     number, previous = (last[0] + 1, last[1]) if last else (1, read_meta(connection, path).root)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    draft = Entry(number, kind, analyst, amount, fingerprint, detail, refers, now, "")
-    digest = draft.follows(previous)
+    draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "")
+    entry = replace(draft, digest=draft.follows(previous))
     connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            number,
-            kind,
-            analyst,
+            entry.id,
+            entry.kind,
+            entry.analyst,
             str(amount.epsilon),
             str(amount.delta),
-            fingerprint,
-            detail,
-            refers,
-            now,
-            digest,
+            None if rho is None else str(rho),
+            entry.fingerprint,
+            entry.detail,
+            entry.refers,
+            entry.at,
+            entry.digest,
         ),
     )
-    return Entry(number, kind, analyst, amount, fingerprint, detail, refers, now, digest)
+    return entry
 
 
 def payload_digest(payload: bytes) -> str:
@@ -296,7 +316,11 @@ def _fill(connection: sqlite3.Connection, cap: Amount, rule: str) -> None:
 
 def _connect(target: str) -> sqlite3.Connection:
     connection = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
-    connection.execute("PRAGMA synchronous=FULL")
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

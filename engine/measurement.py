@@ -12,7 +12,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,14 @@ _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measurement:
     """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps in every coordinate."""
 
-    L_int: NDArray[np.int64]
+    L_int: NDArray[np.int64] = field(repr=False)
     exponent: int
     """L = L_int · 2^exponent."""
-    noisy: NDArray[np.int64]
+    noisy: NDArray[np.int64] = field(repr=False)
     step: int
     """z = noisy · 2^step."""
     noise: Kind
@@ -132,7 +132,7 @@ def unpack(payload: bytes) -> tuple[Measurement, ...]:
 
 def _pack(integers: Any) -> str:
     data = np.ascontiguousarray(integers, dtype="<i8").tobytes()
-    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
 def _unpack(text: Any, length: int) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from tacit.errors import InternalError, PrivacyParameterError, ProgrammingError
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
 from .lattice import exact_answers, round_strategy
+from .leastsquares import one_thread
 from .measurement import Measurement
 from .noise import add_gaussian, add_laplace
 from .optimize import optimize
@@ -54,10 +55,11 @@ def assemble(
 ) -> JointPlan:
     """Round every block's strategy to its lattice and share the budget among the blocks."""
     shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
-    parts = tuple(
-        Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
-        for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
-    )
+    with one_thread():
+        parts = tuple(
+            Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
+            for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
+        )
     return JointPlan(privacy, parts, rows)
 
 
@@ -70,8 +72,7 @@ def choose_plan(
     strategy: str | None = None,
     rows: int | None = None,
 ) -> JointPlan:
-    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are
-    priced."""
+    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
     amount = to_amount(epsilon, delta)
     pure = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
     if amount.delta == 0:
@@ -91,8 +92,7 @@ def choose_plan_for_error(
     rows: int | None = None,
     target: Sequence[int] | None = None,
 ) -> tuple[JointPlan, Decimal]:
-    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that
-    ε."""
+    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
     kinds: tuple[Privacy, ...] = ("pure",) if to_delta(delta) == 0 else ("pure", "approximate")
     found: list[tuple[Decimal, JointPlan]] = []
     for privacy in kinds:

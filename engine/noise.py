@@ -35,7 +35,8 @@ def add_gaussian(values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
     """``values`` plus independent discrete Gaussian noise: P(k) ∝ exp(−k²/(2·scale²)).
 
     Guarantee: sensitivity²/(2·scale²)-zCDP between integer vectors at L2 distance ``sensitivity`` or less
-    (Canonne, Kamath & Steinke 2020, Theorem 4); for (ε, δ) see ``calibrate.gaussian_multiplier``.
+    (Canonne, Kamath & Steinke 2020, Theorem 4 and its form for vectors); for (ε, δ) see
+    ``calibrate.gaussian_multiplier``.
     """
     return _run(_gaussian(scale), values)
 

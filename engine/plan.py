@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from tacit.errors import InternalError, PrivacyParameterError
 
 from .amounts import Amount, to_amount, to_confidence, to_error
 from .calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
+from .composition import rho_of_gaussian, rho_of_pure
 from .intervals import half_widths
 from .lattice import Grid, Lattice, released_grid
 from .noise import Kind, variance
@@ -42,13 +43,13 @@ class Strategy(Protocol):
     def lower_bound(self) -> float: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """The part of a batch that reads one private table."""
 
-    matrix: NDArray[np.float64]
+    matrix: NDArray[np.float64] = field(repr=False)
     """m×n: the rows of the batch restricted to this table's cells, zero rows removed."""
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64] = field(repr=False)
     """Which rows of the batch those are."""
     rows_per_unit: int = 1
     """k: one privacy unit owns at most so many rows of the table."""
@@ -70,7 +71,7 @@ def block_of(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, unit: int =
     return Block(np.ascontiguousarray(matrix[rows]), rows.astype(np.int64), rows_per_unit, unit)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """One table's share of the plan."""
 
@@ -78,7 +79,7 @@ class Part:
     strategy: Strategy
     lattice: Lattice
     """``lattice.B @ lattice.L`` is the block's matrix, unscaled."""
-    row_weights: Vector
+    row_weights: Vector = field(repr=False)
     """What each row was multiplied by when the error was minimised."""
     share: Fraction
     """Of ε (pure), or of 1/σ² (approximate); the shares of a plan sum to one."""
@@ -106,7 +107,7 @@ class Calibrated:
         return math.ldexp(self.scale, self.step)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointPlan:
     """How a batch will be measured. Data-free: made from the workload alone."""
 
@@ -186,9 +187,9 @@ class JointPlan:
         Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
         part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_grid``).
         Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
-        composition; LRM §2.1, Eq. 1). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
+        composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
         divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
-        sensitivity 1 and σ₁ (COA §2, with the calibration of ``calibrate.gaussian_multiplier``).
+        sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
         """
         amount = self._asked(epsilon, delta)
         if not self.parts:
@@ -196,6 +197,13 @@ class JointPlan:
         if self.privacy == "pure":
             return tuple(_calibrate_laplace(part, Fraction(amount.epsilon)) for part in self.parts)
         return _calibrate_gaussian(self.parts, amount)
+
+    def rho(self, epsilon: Any, delta: Any = 0) -> Decimal:
+        """What a release at (ε, δ) costs in zCDP: see ``composition``."""
+        amount = self._asked(epsilon, delta)
+        if self.privacy == "pure":
+            return rho_of_pure(amount.epsilon)
+        return rho_of_gaussian([(n.grid.sensitivity, n.scale) for n in self.calibrate(*amount)])
 
     def describe(self, epsilon: Any, delta: Any = 0) -> str:
         """The mechanism as canonical JSON without data: what the ledger keeps beside a charge."""
@@ -270,8 +278,7 @@ def _step(part: Part, grid: Grid) -> int:
 
 
 def joint_error(errors: Sequence[float], privacy: Privacy) -> float:
-    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to
-    one."""
+    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to one."""
     power = 3 if privacy == "pure" else 2
     return float(sum(e ** (1 / power) for e in errors) ** power)
 

@@ -68,6 +68,23 @@ def test_coefficients_beyond_the_kept_ones_count() -> None:
         assert np.abs(covered - confidence).max() < 5 * math.sqrt(confidence * (1 - confidence) / 400_000)
 
 
+def test_any_shape_at_any_confidence() -> None:
+    """Finite, never shrinking with the confidence, and beyond 1 − 10⁻⁸ wide rather than wrong."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        r = int(rng.integers(1, 40))
+        rows = rng.normal(size=(4, r)) * np.exp(rng.normal(size=r) * rng.choice([0, 1, 4]))
+        normal = np.abs(rng.normal(size=4)) * rng.choice([0, 1e-3, 0.1, 1, 10, 1e3])
+        before = np.zeros(4)
+        for confidence in (1e-6, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12, 1 - 1e-15):
+            width = half_widths(rows, normal, confidence)
+            assert np.isfinite(width).all() and (width >= before * (1 - 1e-6)).all()
+            before = width
+    pair = half_widths(np.ones((1, 2)), None, 1 - 1e-12)[0]
+    assert (pair / 2 + 1) * math.exp(-pair) < 1e-12
+    assert pair < 1.1 * half_widths(np.ones((1, 2)), None, 1 - 1e-11)[0] + 3
+
+
 def test_scales_and_zero_rows() -> None:
     rows = np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]])
     width = half_widths(rows, None, 0.9)

@@ -31,18 +31,18 @@ def test_unconstrained_solution_is_kept_when_it_is_positive() -> None:
 
 
 def test_simulated_error_is_that_of_repeated_releases() -> None:
-    """Many empty cells: the constrained answers are better than the linear formula says, and know it."""
+    """An empty table: the constrained answers are far better than the linear formula says, and know it."""
     W = ranges(12, 12)
-    plan = plan_release([block_of(W)], privacy="pure", strategy="identity")
-    x = np.array([400, 0, 0, 0, 300, 0, 0, 0, 0, 250, 0, 0])
-    rounds = 60
+    plan = plan_release([block_of(W)], privacy="pure", strategy="results")
+    x = np.zeros(12, dtype=np.int64)
+    rounds = 100
     errors, stated = np.empty((rounds, 12)), np.empty((rounds, 12))
     for i in range(rounds):
         answer = estimate(W, measure(plan, [x], 0.3), nonnegative=True)
         errors[i], stated[i] = answer.values - W @ x, answer.stderr
     true = np.sqrt((errors**2).mean())
-    assert 0.75 * true < np.sqrt((stated**2).mean()) < 1.35 * true
-    assert true < 0.95 * np.sqrt((plan.stderr(0.3) ** 2).mean())
+    assert 0.7 * true < np.sqrt((stated**2).mean()) < 1.45 * true
+    assert true < 0.75 * np.sqrt((plan.stderr(0.3) ** 2).mean())
 
 
 def test_simulation_does_not_change_from_call_to_call() -> None:

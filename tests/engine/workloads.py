@@ -51,6 +51,7 @@ WORKLOADS: dict[str, Matrix] = {
     "thin ranges": ranges(12, 60),
     "tall ranges": ranges(60, 12),
     "equal columns": np.repeat(ranges(9, 8), 3, axis=1),
+    "unused columns": np.hstack([prefix(5), np.zeros((5, 2))]),
     "sums": sums_and_counts(),
     "large sums": sums_and_counts(0.0, 250_000.0),
     "negative sums": sums_and_counts(-12.5, 99.99),
