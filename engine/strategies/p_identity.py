@@ -71,7 +71,10 @@ class Problem:
 
         LᵀL = S⁻¹(I + ΘᵀΘ)S⁻¹ and (I + ΘᵀΘ)⁻¹ = I − Θᵀ·K·Θ with K = (I + ΘΘᵀ)⁻¹.
         """
-        K = np.linalg.inv(np.eye(theta.shape[0]) + theta @ theta.T)
+        try:
+            K = np.linalg.inv(np.eye(theta.shape[0]) + theta @ theta.T)
+        except np.linalg.LinAlgError:  # a step so long that the numbers ran out: the line search comes back from it
+            return np.inf, np.zeros_like(theta), np.zeros_like(s)
         T = K @ theta
         U = self._gram(theta * s)
         by_s = 2.0 * (self.diagonal * s - np.einsum("ij,ij->j", T, U))
