@@ -186,7 +186,7 @@ def test_error_of_an_average_is_refused_with_a_hint(con: Connection) -> None:
 def test_not_a_database(tmp_path: Path) -> None:
     text = tmp_path / "notes.duckdb"
     text.write_text("these are notes, secret ones")
-    for database in (text, str(text), tmp_path, tmp_path / "missing.duckdb", 3, None, b"x"):
+    for database in (text, str(text), tmp_path, tmp_path / "missing.duckdb", "x" * 5000, 3, None, b"x"):
         with pytest.raises(tacit.OperationalError) as caught:
             tacit.connect(database)
         assert "secret" not in str(caught.value)
