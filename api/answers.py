@@ -137,6 +137,7 @@ class Answers(Sequence[Answer]):
 
 def frame(
     workload: Workload,
+    keys: Sequence[pd.DataFrame],
     estimate: Estimate,
     confidence: float,
     *,
@@ -144,9 +145,8 @@ def frame(
     cost: Amount = NOTHING,
     strategy: str = "none",
 ) -> Answers:
-    """Rebuild every query's columns from the estimated rows of the workload."""
+    """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
     half_width = estimate.half_width(confidence)
-    keys = key_frames(workload.queries)
     answers = tuple(
         Answer(
             query=query,
