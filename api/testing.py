@@ -16,7 +16,7 @@ from tacit.sql import compile_batch
 from tacit.sql.workload import Key, Linear, Ratio, Workload
 
 from .answers import assemble, frame_names, key_frames
-from .connection import Batch, Connection, Params
+from .connection import Batch, Connection, Params, guarded
 from .errors import InterfaceError, OperationalError
 
 _NO_SALT = bytes(32)
@@ -62,7 +62,7 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
             "exact figures are for the curator; this connection was opened for an analyst\n"
             "hint: connect without analyst="
         )
-    with con._open():
+    with con._open(), guarded():
         return compile_batch(batch, con._desk.catalog, params, con._desk.limits)
 
 

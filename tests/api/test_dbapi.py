@@ -112,6 +112,13 @@ def test_executemany_is_one_release(con: Connection) -> None:
     assert float(con.budget.spent.epsilon) == 0.5
 
 
+def test_executemany_numbered(con: Connection) -> None:
+    sql = "SELECT count(*) FROM visits WHERE age < $2 AND age >= $1"
+    con.cursor().executemany(sql, [(0, 18), (18, 40)], epsilon=0.5)
+    plain = [sql.replace("$1", young).replace("$2", old) for young, old in (("0", "18"), ("18", "40"))]
+    assert not any(con.answer(plain, epsilon=0.5).cost), "the same batch, written out, is the same release"
+
+
 def test_executemany_named(con: Connection) -> None:
     cur = con.cursor()
     sql = "SELECT count(*) FROM visits WHERE age < :old AND age >= $young"

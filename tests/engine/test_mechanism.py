@@ -83,9 +83,7 @@ def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
         losses = []
         for part, noise, base, options in zip(plan.parts, noises, bases, moves, strict=True):
             y = exact_answers(part.lattice, np.array(base), noise.grid)
-            moved = [
-                exact_answers(part.lattice, np.array(base) + option, noise.grid) - y for option in options
-            ]
+            moved = [exact_answers(part.lattice, np.array(base) + option, noise.grid) - y for option in options]
             losses.append(max(Fraction(int(np.abs(m).sum())) / Fraction(noise.scale) for m in moved))
         worst = max(worst, sum(losses, Fraction(0)))
     assert Fraction(epsilon) * Fraction(999, 1000) < worst <= Fraction(epsilon)
@@ -280,7 +278,9 @@ def test_tiny_and_huge_epsilon() -> None:
     assert plan.parts[0].lattice.B @ m.values == pytest.approx([0, 1, 3, 6], abs=1e-3)
 
 
-@pytest.mark.parametrize("amount", [("1e-17", 0), ("1e-18", 0), ("1e-300", 0), ("1e-399", 0), (1, "1e-301"), (1, "1e-399")])
+@pytest.mark.parametrize(
+    "amount", [("1e-17", 0), ("1e-18", 0), ("1e-300", 0), ("1e-399", 0), (1, "1e-301"), (1, "1e-399")]
+)
 def test_amounts_too_small_for_any_release(amount: tuple[Any, Any]) -> None:
     epsilon, delta = map(Decimal, amount)
     with pytest.raises(PrivacyParameterError, match="no release can"):

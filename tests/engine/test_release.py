@@ -54,6 +54,4 @@ def test_gaussian_needs_a_delta() -> None:
 
 def test_large_epsilon_gives_the_answer() -> None:
     W = ranges(5, 4)
-    assert release(optimize(W), np.array([1.0, 2.0, 3.0, 4.0]), 1e6) == pytest.approx(
-        W @ [1, 2, 3, 4], abs=1e-3
-    )
+    assert release(optimize(W), np.array([1.0, 2.0, 3.0, 4.0]), 1e6) == pytest.approx(W @ [1, 2, 3, 4], abs=1e-3)
