@@ -110,6 +110,8 @@ class Cursor:
         """The next ``size`` rows (``arraysize`` by default), fewer at the end."""
         self._check_results()
         size = self.arraysize if size is None else size
+        if not isinstance(size, int):
+            raise ProgrammingError("fetchmany takes a number of rows\nhint: cur.fetchmany(10)")
         rows = self._rows[self._next : self._next + max(size, 0)]
         self._next += len(rows)
         return rows

@@ -80,6 +80,8 @@ def test_description_and_fetch(con: Connection) -> None:
     assert [row[0] for row in rest] == ["other", None]
     assert cur.fetchone() is None
     assert cur.fetchmany(5) == []
+    with pytest.raises(tacit.ProgrammingError, match="number of rows"):
+        cur.fetchmany("all")  # type: ignore[arg-type]
     assert cur.fetchall() == []
 
 
