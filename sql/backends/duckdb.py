@@ -266,15 +266,14 @@ def _rows(scan: Scan, salt: bytes) -> str:
     rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
     for label, join in scan.joins:
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
+        found = [f"{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT *, TRUE AS matched FROM {_table(join.table)} "  # noqa: S608
+            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {_table(join.table)} "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
-        found = [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
-        found.append(f"{label}.matched AS {quote(f'{label}.')}")
-        on = " AND ".join(f"{own} = {label}.{quote(theirs)}" for own, theirs in join.on)
-        rows = f"(SELECT b.*, {', '.join(found)} FROM {rows} AS b LEFT JOIN {once} AS {label} ON {on})"  # noqa: S608
+        on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        rows = f"(SELECT * FROM {rows} LEFT JOIN {once} ON {on})"  # noqa: S608
     return rows
 
 
