@@ -79,6 +79,7 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
         public=declared.public,
         version=declared.version or "",
         view=table.view,
+        path=table.path,
     )
 
 

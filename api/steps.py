@@ -142,7 +142,7 @@ def check_joins(source: Source, scan: Scan) -> None:
     """Each private row may match at most one row of a public table: its key must be one."""
     for _, join in scan.joins:
         key = tuple(theirs for _, theirs in join.on)
-        if not source.unique(join.table.name, key):
+        if not source.unique(join.table, key):
             raise NotSupportedError(
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
                 f"many times\nhint: join {join.table.name} on a column that is unique in it"
