@@ -10,7 +10,7 @@ from __future__ import annotations
 from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING
 
-from .answers import Answers, frame
+from .answers import Answers, frame, key_frames
 from .decide import decide
 from .evidence import contributing, read, write
 from .plan import Plan, predict
@@ -39,11 +39,12 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     """
     compiled = compile_ask(desk, ask)
     public = read_public(desk.source, compiled)
+    keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
     if not compiled.blocks:  # no private row is touched, so nothing is charged
-        return frame(compiled.workload, combine((), compiled, public), ask.confidence)
+        return frame(compiled.workload, keys, combine((), compiled, public), ask.confidence)
     ledger = desk.purse.open()
     decision = decide(desk, ask, compiled, ledger)
-    cost, releases, strategy = NOTHING, decision.used, "none"
+    cost, releases, strategy = NOTHING, decision.used, price(desk, ask, compiled).plan.name
     if decision.purchase is not None:
         rest, priced = decision.purchase.compiled, decision.purchase.priced
         paid = charge(ledger, priced, desk.purse)
@@ -56,6 +57,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     told = contributing(releases, compiled, estimate)
     return frame(
         compiled.workload,
+        keys,
         estimate,
         ask.confidence,
         paid=total(r.cost for r in told),

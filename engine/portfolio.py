@@ -162,9 +162,7 @@ def _kept(
     return min(entry, improve(entry[1], paid, watch), key=lambda found: found[0])
 
 
-def _annealed(
-    problem: Problem, best: tuple[float, Matrix], purse: _Purse, watch: Watch
-) -> tuple[float, Matrix]:
+def _annealed(problem: Problem, best: tuple[float, Matrix], purse: _Purse, watch: Watch) -> tuple[float, Matrix]:
     """Anneal from hats at numbers of rows around the best one, with two thirds of the work that is left."""
     n, rows = problem.columns, len(best[1])
     reserve = purse.left / 3.0

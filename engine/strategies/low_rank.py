@@ -64,9 +64,7 @@ def _anneal(C: Matrix, weights: Vector, R: Matrix, levels: int, iterations: int,
             spread = float(np.dot(weights, np.diag(inverse)))
             by_spread = -2.0 * C @ (inverse @ (weights[:, None] * inverse))
             by_norm = ((L / size) * (share / total)) @ R.T
-            return float(np.log(spread) + 2.0 * np.log(norm)), (
-                by_spread / spread + 2.0 * by_norm / norm
-            ).ravel()
+            return float(np.log(spread) + 2.0 * np.log(norm)), (by_spread / spread + 2.0 * by_norm / norm).ravel()
 
         C = lbfgs(objective, C.ravel(), iterations, watch, memory=20).reshape(shape)
         error = _error(C, weights, R)

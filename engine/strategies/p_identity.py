@@ -64,7 +64,7 @@ class Problem:
     def cost(self, p: int) -> float:
         """Floating-point operations of one evaluation."""
         vectors = 100.0 * p * self.columns + 5e5  # the quasi-Newton memory, and the overhead of the calls
-        return vectors + 4.0 * p * self.columns * (self._width + 4 * p)
+        return float(vectors + 4.0 * p * self.columns * (self._width + 4 * p))
 
     def value(self, theta: Matrix, s: Vector) -> tuple[float, Matrix, Vector]:
         """f = tr(V·(LᵀL)⁻¹) and its derivatives by Θ (at fixed s) and by s.
