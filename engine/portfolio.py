@@ -196,7 +196,7 @@ def _moved(theta: Matrix, stream: np.random.Generator) -> Matrix:
     """Θ with a row added, exchanged or joined with its neighbour, or with the cells shifted somewhere."""
     p, n = theta.shape
     cells = np.arange(n)
-    move = stream.integers(4)
+    move = stream.integers(4) if p else 3
     if move == 0:
         centre, width = n * stream.random(), n * stream.uniform(0.05, 0.3)
         shift = 0.03 * n * stream.standard_normal() * np.exp(-(((cells - centre) / width) ** 2))
@@ -209,5 +209,5 @@ def _moved(theta: Matrix, stream: np.random.Generator) -> Matrix:
         return np.vstack([np.delete(theta, pair, axis=0), theta[pair].sum(axis=0) / 1.5])
     centre, width = n * stream.random(), n * np.exp(stream.uniform(np.log(0.02), np.log(0.5)))
     fresh = 0.5 * np.maximum(0.0, 1.0 - np.abs(cells + 0.5 - centre) / max(width, 1.0))
-    kept = np.delete(theta, int(stream.integers(p)), axis=0) if move == 2 and p > 0 else theta
+    kept = np.delete(theta, int(stream.integers(p)), axis=0) if move == 2 else theta
     return np.vstack([kept, fresh])
