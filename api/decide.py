@@ -59,6 +59,9 @@ def decide(desk: Desk, ask: Ask, compiled: Compiled, ledger: Ledger | None, *, d
     if ledger is None:
         return Decision((), full)
     stored = stored_about(ledger, compiled, desk.kept)
+    if ask.strategy is not None:  # whoever forces a strategy wants it measured so
+        same = {r.charge_id for r in ledger.releases(full.priced.fingerprint)}
+        stored = tuple(r for r in stored if r.charge in same)
     purse = desk.purse
     if purse.analyst is None:
         return _option(desk, ask, full, stored)
@@ -90,18 +93,14 @@ def _option(desk: Desk, ask: Ask, full: Purchase, releases: tuple[Release, ...])
     return Decision(releases, _missing(desk, ask, full, releases, known))
 
 
-def _shared(
-    desk: Desk, ask: Ask, full: Purchase, mine: tuple[Release, ...], stored: tuple[Release, ...]
-) -> Decision:
+def _shared(desk: Desk, ask: Ask, full: Purchase, mine: tuple[Release, ...], stored: tuple[Release, ...]) -> Decision:
     """With the releases of others too, but only those that tell something about this batch."""
     known = combine(stored, full.compiled, partial=True)
     useful = contributing(stored, full.compiled, known)
     return _option(desk, ask, full, tuple(r for r in stored if r in mine or r in useful))
 
 
-def _missing(
-    desk: Desk, ask: Ask, full: Purchase, releases: Sequence[Release], known: Estimate
-) -> Purchase | None:
+def _missing(desk: Desk, ask: Ask, full: Purchase, releases: Sequence[Release], known: Estimate) -> Purchase | None:
     """The rows whose error is larger than what ε would buy, at the smallest ε that makes the whole batch as good.
 
     The error of a batch is the sum of squared errors that strategies minimise. Combining only ever makes it smaller

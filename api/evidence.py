@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Block, Estimate, Measurement, pack
 from tacit.engine.inference import estimate_from
@@ -52,7 +54,9 @@ class Evidence:
     def own_cells(self, common: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """Counts of common cells added up into the batch's own."""
         inside = self.origin >= 0
-        return np.bincount(self.origin[inside], weights=common[inside], minlength=count)
+        counts = np.zeros(count)
+        np.add.at(counts, self.origin[inside], common[inside])
+        return counts
 
 
 def write(scans: Sequence[Scan], measurements: Sequence[Measurement]) -> tuple[bytes, list[str]]:
@@ -126,6 +130,31 @@ def contributing(releases: Sequence[Release], compiled: Compiled, estimate: Esti
     for evidence, mask in zip(gather(compiled, releases), estimate.used, strict=True):
         used.update(source for source, is_used in zip(evidence.sources, mask, strict=True) if is_used)
     return tuple(release for i, release in enumerate(releases) if i in used)
+
+
+def cell_frame(releases: Sequence[Release], compiled: Compiled, *, nonnegative: bool = False) -> pd.DataFrame:
+    """The estimated counts of a batch's cells, each with its error."""
+    every: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
+    counts = combine(releases, compiled, nonnegative=nonnegative).cells
+    for scan, block, count in zip(compiled.scans, compiled.blocks, counts, strict=True):
+        n = block.matrix.shape[1]
+        alone = replace(block, matrix=np.eye(n), rows=np.arange(n, dtype=np.int64))
+        single = replace(compiled, scans=(scan,), blocks=(alone,))
+        [evidence] = gather(single, releases)
+        known = estimate_from([evidence.block], [evidence.measurements], rows=n, nonnegative=nonnegative, partial=True)
+        described = compiled.workload.cells[scan.columns]
+        every["table"] += [cell.table for cell in described]
+        every["label"] += [cell.label for cell in described]
+        every["count"] += count.tolist()
+        every["stderr"] += known.stderr.tolist()
+    return pd.DataFrame(
+        {
+            "table": pd.Series(every["table"], dtype="str"),
+            "label": pd.Series(every["label"], dtype="str"),
+            "count": np.array(every["count"], dtype=np.float64),
+            "stderr": np.array(every["stderr"], dtype=np.float64),
+        }
+    )
 
 
 def _gathered(compiled: Compiled, position: int, releases: Sequence[Release]) -> Evidence:

@@ -7,12 +7,14 @@ release that nobody paid for.
 
 from __future__ import annotations
 
+from functools import partial
+
 from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING
 
 from .answers import Answers, frame, key_frames
 from .decide import decide
-from .evidence import contributing, read, write
+from .evidence import cell_frame, contributing, read, write
 from .plan import Plan, predict
 from .steps import (
     Ask,
@@ -41,7 +43,8 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     public = read_public(desk.source, compiled)
     keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
     if not compiled.blocks:  # no private row is touched, so nothing is charged
-        return frame(compiled.workload, keys, combine((), compiled, public), ask.confidence)
+        known = combine((), compiled, public)
+        return frame(compiled.workload, keys, known, ask.confidence, histogram=partial(cell_frame, (), compiled))
     ledger = desk.purse.open()
     decision = decide(desk, ask, compiled, ledger)
     cost, releases, strategy = NOTHING, decision.used, price(desk, ask, compiled).plan.name
@@ -55,6 +58,8 @@ def answer(desk: Desk, ask: Ask) -> Answers:
         releases = (*releases, read(kept, Amount(paid.epsilon, paid.delta), paid.id))
     estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
     told = contributing(releases, compiled, estimate)
+    if ask.integer:
+        estimate = estimate.rounded()
     return frame(
         compiled.workload,
         keys,
@@ -63,6 +68,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
         paid=total(r.cost for r in told),
         cost=cost,
         strategy=strategy,
+        histogram=partial(cell_frame, releases, compiled, nonnegative=ask.nonnegative),
     )
 
 

@@ -189,7 +189,9 @@ class Refinement:
                          [mine for _, mine, _ in joint])  # fmt: skip
         new = _looked_up(_in_order(grid, keys), [theirs[key].count if key in theirs else 1 for key in keys],
                          [other for _, _, other in joint])  # fmt: skip
-        codes, first, inverse = np.unique((old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True)
+        codes, first, inverse = np.unique(
+            (old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True
+        )
         nothing = int(codes[0] == 0)  # what neither counts is no cell
         first = first[nothing:]
         if len(first) > cells:
