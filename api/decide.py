@@ -20,7 +20,7 @@ from .budget import Purse
 from .compiled import Ask, Compiled
 from .errors import BudgetError
 from .evidence import Release, combine, contributing, stored_about
-from .steps import Desk, Priced, linear_rows, price, total
+from .steps import Desk, Priced, linear_rows, price, request, total
 
 _SHORT = Context(prec=3, rounding=ROUND_CEILING)
 _ROUNDING = 1 + 1e-9
@@ -76,9 +76,11 @@ def decide(desk: Desk, ask: Ask, compiled: Compiled, ledger: Ledger | None, *, d
     rest = NOTHING if shared.purchase is None else shared.purchase.priced.cost
     if not others or not _fits(total([reading, rest]), asked):
         return own
-    if not _fits(total([reading, rest]), ledger.left(purse.analyst, purse.analyst_cap)):
+    charges = [r.charge for r in others]
+    wanted = None if shared.purchase is None else request(shared.purchase.priced, purse)
+    if not ledger.affords(purse.analyst, purse.analyst_cap, charges, wanted):
         return own
-    if not dry and not _admitted(ledger, purse, [r.charge for r in others]):
+    if not dry and not _admitted(ledger, purse, charges):
         return own
     return shared
 

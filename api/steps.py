@@ -19,6 +19,7 @@ from tacit.engine import (
     choose_plan,
     choose_plan_for_error,
     measure,
+    plan_release,
 )
 from tacit.engine.amounts import exact_sum
 from tacit.engine.curate import declared_versions
@@ -131,18 +132,23 @@ def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
     if key not in desk.plans:
         if len(desk.plans) >= _KEPT_PLANS:
             desk.plans.pop(next(iter(desk.plans)))
-        desk.plans[key] = _priced(ask, compiled)
+        desk.plans[key] = _priced(ask, compiled, desk.purse.rule)
     return desk.plans[key]
 
 
-def _priced(ask: Ask, compiled: Compiled) -> Priced:
+def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
     how: dict[str, Any] = {"weights": compiled.weights, "strategy": ask.strategy, "rows": compiled.rows}
+    gaussian = _gaussian(compiled, how) if rule == "zcdp" and ask.delta > 0 else None
     if ask.error is not None:
-        plan, epsilon = choose_plan_for_error(
-            compiled.blocks, ask.error, ask.confidence, ask.delta, target=linear_rows(compiled).tolist(), **how
-        )
+        target = linear_rows(compiled).tolist()
+        if gaussian is not None:
+            plan, epsilon = gaussian, gaussian.epsilon_for(ask.error, ask.confidence, ask.delta, target)
+        else:
+            plan, epsilon = choose_plan_for_error(
+                compiled.blocks, ask.error, ask.confidence, ask.delta, target=target, **how
+            )
     elif ask.epsilon is not None:
-        plan, epsilon = choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
+        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
     else:
         raise PrivacyParameterError(
             "no budget was named for this batch\n"
@@ -152,6 +158,18 @@ def _priced(ask: Ask, compiled: Compiled) -> Priced:
     # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
     fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, ask.weights)
     return Priced(plan, epsilon, ask.delta, fingerprint)
+
+
+def _gaussian(compiled: Compiled, how: dict[str, Any]) -> JointPlan | None:
+    """The plan for a ledger that accounts by zCDP: at equal ρ, Gaussian noise is never the worse one.
+
+    Laplace noise at ε costs ρ = ε²/2 there, for a variance of Δ₁²/ρ; Gaussian noise has Δ₂²/2ρ, and Δ₂ ≤ Δ₁. ``None``
+    for a forced strategy that is made for Laplace noise only.
+    """
+    try:
+        return plan_release(compiled.blocks, privacy="approximate", **how)
+    except NotSupportedError:
+        return None
 
 
 def request(priced: Priced, purse: Purse) -> Request:
@@ -178,7 +196,7 @@ def charge(ledger: Ledger, priced: Priced, purse: Purse) -> Charge:
 
 def quote(ledger: Ledger | None, priced: Priced, purse: Purse) -> Amount:
     """What ``charge`` would add to what was spent."""
-    return priced.cost if ledger is None else ledger.quote(request(priced, purse))
+    return purse.first_cost(request(priced, purse)) if ledger is None else ledger.quote(request(priced, purse))
 
 
 def count(source: Source, compiled: Compiled, salt: bytes) -> list[NDArray[Any]]:

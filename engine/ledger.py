@@ -287,6 +287,20 @@ class Ledger:
                 )
         return asked
 
+    def affords(
+        self, analyst: str, cap: Amount | None, charge_ids: Sequence[int], request: Request | None = None
+    ) -> bool:
+        """Whether an analyst's cap admits reading these releases and then paying for ``request``."""
+        with self.transaction(write=False) as connection:
+            charges = [e for i in charge_ids for e in entries(connection, self.path, "WHERE id = ?", i)]
+            events = [Event(e.amount, e.rho) for e in charges]
+            if request is not None:
+                events.append(Event(to_amount(request.epsilon, request.delta), request.rho))
+            own = self._cap(connection) if cap is None else cap
+            known = self._events(connection, analyst)
+            cost, rest = price(self._rule, known, events, own), left(self._rule, known, own)
+        return cost.epsilon <= rest.epsilon and cost.delta <= rest.delta
+
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, oldest first."""
         with self.transaction(write=False) as connection:
