@@ -124,6 +124,7 @@ class Answers(Sequence[Answer]):
 
 def frame(
     workload: Workload,
+    keys: Sequence[pd.DataFrame],
     estimate: Estimate,
     confidence: float,
     *,
@@ -131,14 +132,29 @@ def frame(
     cost: Amount = NOTHING,
     strategy: str = "none",
 ) -> Answers:
-    """Rebuild every query's columns from the estimated rows of the workload."""
+    """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
     half_width = estimate.half_width(confidence)
-    answers = tuple(_answer(query, estimate, half_width, confidence) for query in workload.queries)
+    answers = tuple(
+        _answer(query, own, estimate, half_width, confidence)
+        for query, own in zip(workload.queries, keys, strict=True)
+    )
     return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence)
 
 
-def _answer(query: Query, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
-    keys = key_frame(query)
+def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
+    """The key columns of every query; queries over the same groups share one frame."""
+    known: dict[tuple[Any, ...], pd.DataFrame] = {}
+    return [known.setdefault((query.keys, query.groups), _kept(known, query)) for query in queries]
+
+
+def _kept(known: Mapping[tuple[Any, ...], pd.DataFrame], query: Query) -> pd.DataFrame:
+    found = known.get((query.keys, query.groups))
+    return key_frame(query) if found is None else found
+
+
+def _answer(
+    query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float
+) -> Answer:
     found = Reckoning(query, keys, estimate, half_width, confidence)
     figures = {i: found.figures(c.output) for i, c in enumerate(query.columns) if is_number(c.output)}
     columns = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from types import TracebackType
@@ -69,7 +69,7 @@ class Connection:
 
         ``nonnegative`` changes no prediction: that post-processing depends on the released values.
         """
-        with self._open(), _guarded():
+        with self._open(), guarded():
             return explain(
                 self._desk,
                 self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
@@ -96,7 +96,7 @@ class Connection:
 
         Guarantee: that of ``pipeline.answer``.
         """
-        with self._open(), _guarded():
+        with self._open(), guarded():
             return answer(
                 self._desk,
                 self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
@@ -186,6 +186,8 @@ class Connection:
         """Check everything that is not SQL, before anything is compiled."""
         if not isinstance(batch, (str, list, tuple)):
             raise ProgrammingError('a batch is one SQL string or a list of them\nhint: write ["SELECT …", "SELECT …"]')
+        _check_text([batch] if isinstance(batch, str) else batch, "the batch")
+        _check_text(params.values() if isinstance(params, Mapping) else params, "a parameter")
         if epsilon is not None and error is not None:
             raise PrivacyParameterError(
                 "epsilon= and error= were both given\nhint: keep one; error= finds the smallest epsilon itself"
@@ -211,7 +213,7 @@ class Connection:
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
+def guarded() -> Iterator[None]:
     """Whatever is not of tacit's tree is tacit's own defect, and is said in the tree's terms."""
     try:
         yield
@@ -221,6 +223,18 @@ def _guarded() -> Iterator[None]:
         raise InternalError(
             f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
             "hint: report it, with the text of the batch and the policy"
+        ) from None
+
+
+def _check_text(values: Any, what: str) -> None:
+    """Half a surrogate pair is no text for DuckDB, which would say so only when it scans the table."""
+    try:
+        for value in values if isinstance(values, Iterable) else ():
+            if isinstance(value, str):
+                value.encode()
+    except UnicodeEncodeError:
+        raise ProgrammingError(
+            f"{what} holds half a surrogate pair, which is no text\nhint: decode it as UTF-8 first"
         ) from None
 
 

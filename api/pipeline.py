@@ -10,7 +10,7 @@ from __future__ import annotations
 from tacit.engine import Amount, pack, unpack
 from tacit.engine.amounts import NOTHING
 
-from .answers import Answers, frame
+from .answers import Answers, frame, key_frames
 from .plan import Plan, predict
 from .steps import (
     Ask,
@@ -39,8 +39,9 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     """
     compiled = compile_ask(desk, ask)
     public = read_public(desk.source, compiled)
+    keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
     if not compiled.blocks:  # no private row is touched, so nothing is charged
-        return frame(compiled.workload, combine((), compiled, public), ask.confidence)
+        return frame(compiled.workload, keys, combine((), compiled, public), ask.confidence)
     priced = price(desk, ask, compiled)
     ledger = desk.purse.open()
     cost, releases = NOTHING, past_releases(ledger, priced, ask, compiled, desk.purse)
@@ -53,6 +54,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
     return frame(
         compiled.workload,
+        keys,
         estimate,
         ask.confidence,
         paid=total(r.cost for r in releases),

@@ -12,11 +12,18 @@ from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
+from tacit.engine.strategies.adaptive import adaptive
 from tacit.engine.strategies.coa import coa
 from tacit.engine.strategies.dual import dual
+from tacit.engine.strategies.esm import esm
+from tacit.engine.strategies.hierarchical import hierarchical
 from tacit.engine.strategies.identity import identity
+from tacit.engine.strategies.low_rank import low_rank
 from tacit.engine.strategies.lrm import lrm
+from tacit.engine.strategies.p_identity import p_identity
 from tacit.engine.strategies.results import results
+from tacit.engine.strategies.wavelet import wavelet
+from tacit.engine.strategies.weighted import weighted
 from tacit.engine.strategy import Matrix, Privacy, Strategy, best_reconstruction, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
 from tacit.errors import ProgrammingError
@@ -26,11 +33,18 @@ Maker: TypeAlias = Callable[..., Matrix]
 """What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
 
 _BY_NAME: dict[str, Maker] = {
-    "coa": coa,
-    "dual": dual,
     "identity": identity,
-    "lrm": lrm,
     "results": results,
+    "hierarchical": hierarchical,
+    "wavelet": wavelet,
+    "esm": esm,
+    "adaptive": adaptive,
+    "lrm": lrm,
+    "coa": coa,
+    "weighted": weighted,
+    "p-identity": p_identity,
+    "low-rank": low_rank,
+    "dual": dual,
 }
 
 TARGET_GAP = 5e-4

@@ -99,7 +99,7 @@ class AggregateReader:
         argument = self._argument(node)
         assert argument is not None
         ends = bounds(argument, self._scope)
-        total, count = self._sum(argument, where), self._present(argument, where)
+        total, count = self._sum(argument, where), self._summed(argument, where)
         if ends is None:  # the sum has refused what has no range; what is left is NULL
             ends = (0.0, 0.0)
         return total, count, *ends
@@ -116,7 +116,7 @@ class AggregateReader:
         return (
             self._sum(square, where),
             self._sum(argument, where),
-            self._present(argument, where),
+            self._summed(argument, where),
             finish.format(spread),
         )
 
@@ -193,15 +193,36 @@ class AggregateReader:
             if isinstance(node, exp.Div):
                 return self._sum(left, where).times(1.0 / factor) if factor else None
             shift = factor if isinstance(node, exp.Add) else -factor
-            return self._sum(left, where) + self._present(left, where).times(shift)
+            return self._sum(left, where) + self._summed(left, where).times(shift)
         if is_constant(left) and not is_constant(right):
             factor = self._number(left)
             if isinstance(node, exp.Mul):
                 return self._sum(right, where).times(factor)
             if isinstance(node, exp.Add | exp.Sub):
                 sign = 1.0 if isinstance(node, exp.Add) else -1.0
-                return self._sum(right, where).times(sign) + self._present(right, where).times(factor)
+                return self._sum(right, where).times(sign) + self._summed(right, where).times(factor)
         return None
+
+    def _summed(self, node: exp.Expr, where: Predicate) -> Form:
+        """How many rows SUM(expression) adds up: those for which the *clamped* expression is not NULL.
+
+        Without its clamp an expression can overflow, which makes it NULL, where the sum has a value for the row.
+        """
+        node = bare(node)
+        if is_constant(node):
+            return self._present(node, where)
+        branches = self._branches(node, where)
+        if branches is not None:
+            return _total(self._summed(result, condition) for condition, result in branches)
+        if isinstance(node, exp.Neg):
+            return self._summed(node.this, where)
+        if isinstance(node, exp.Mul | exp.Div | exp.Add | exp.Sub):
+            left, right = bare(node.this), bare(node.expression)
+            if is_constant(right) and not is_constant(left) and (self._number(right) or not isinstance(node, exp.Div)):
+                return self._summed(left, where)
+            if is_constant(left) and not is_constant(right) and not isinstance(node, exp.Div):
+                return self._summed(right, where)
+        return self._atom(where, clamped(node, self._scope))
 
     def _branches(self, node: exp.Expr, where: Predicate) -> list[tuple[Predicate, exp.Expr]] | None:
         """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""

@@ -49,7 +49,7 @@ class RelationReader:
         self._statement = statement
         self._tables = dict(tables or {})
 
-    def with_ctes(self, select: exp.Select) -> RelationReader:
+    def with_ctes(self, select: exp.Query) -> RelationReader:
         """A reader that also knows the CTEs of a WITH clause."""
         clause = select.args.get("with_")
         if clause is None:

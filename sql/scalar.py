@@ -3,6 +3,10 @@
 A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. The list of
 what it may be made of is closed. All of it is deterministic and reads nothing but the row, and the whole is wrapped
 in ``TRY``, which turns every error that a value could cause into NULL. So no row can make the scan fail.
+
+``TRY`` alone does not hold: DuckDB's optimizer takes subexpressions that occur twice out of their ``TRY`` and computes
+them on their own, where they raise. It may not take anything out of a branch of a ``CASE``, whose very purpose is to
+guard, so that is where every ``TRY`` stands; the condition is always true and opaque to the optimizer.
 """
 
 from __future__ import annotations
@@ -107,7 +111,14 @@ def _derived(node: exp.Expr, scope: Scope, inputs: tuple[Column, ...], sql: str)
         raise scope.error(
             TypeMismatchError, node, "DuckDB cannot compute this from these types", "check the types, or add a CAST"
         )
-    return Column(sql, type_, True, None, f"TRY({sql})", inputs)
+    if not inputs and scratch.fold(f"TRY({sql})") is None:
+        raise scope.error(TypeMismatchError, node, "this has no value", "check the constants in it")
+    return Column(sql, type_, True, None, _guarded(sql, inputs), inputs)
+
+
+def _guarded(sql: str, inputs: tuple[Column, ...]) -> str:
+    """SQL that is NULL where the given SQL would raise, whatever else the optimizer sees beside it."""
+    return f"(CASE WHEN hash({inputs[0].reference}) IS NOT NULL THEN TRY({sql}) END)" if inputs else f"TRY({sql})"
 
 
 def stored(columns: Iterable[Column]) -> tuple[Column, ...]:

@@ -59,6 +59,12 @@ def fold(expression: str) -> tuple[Any, str] | None:
     return row[0], row[1]
 
 
+def fold_list(expressions: list[str]) -> list[Any] | None:
+    """The values of many expressions without columns."""
+    found = fold("[" + ", ".join(expressions) + "]")
+    return None if found is None else list(found[0])
+
+
 @lru_cache(maxsize=4096)
 def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None:
     """The type of an expression over columns of the given names and types; None when DuckDB has none for it."""

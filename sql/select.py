@@ -19,6 +19,7 @@ from .constants import bound_literal, constant, is_constant
 from .domains import groups
 from .parse import Statement, bare
 from .predicate import Predicate
+from .present import is_number
 from .relation import Relation, RelationReader
 from .scalar import EXPRESSIONS, refusal, rendered, with_domain
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
@@ -310,7 +311,8 @@ class SelectReader:
         if isinstance(core, exp.Avg):
             total, count, low, high = self._reader(node).ratio(node)
             above, below = (_leaf(self._finish(part), leaves) for part in (total, count))
-            return exp.Var(this=f"least({high!r}, greatest({low!r}, {above.this} / nullif({below.this}, 0)))")
+            inside = f"least({high!r}, greatest({low!r}, {above.this} / {below.this}))"
+            return exp.Var(this=f"(CASE WHEN {below.this} <> 0 THEN {inside} END)")
         if type(core) in VARIANCES:
             squares, total, count, sql = self._reader(node).variance(node)
             names = {n: _leaf(self._finish(f), leaves).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
@@ -454,7 +456,10 @@ class _UnionReader:
         self._statement = statement
 
     def read(self, union: exp.Union) -> Query:
-        parts = [self._query(node) for node in self._branches(union)]
+        relations = RelationReader(self._batch, self._statement).with_ctes(union)
+        parts = [
+            SelectReader(self._batch, self._statement, relations).read(node) for node in self._branches(union, union)
+        ]
         first = parts[0]
         if any(len(part.columns) != len(first.columns) for part in parts):
             raise self._error(union, "the queries of a UNION ALL must have as many columns each", "make them equal")
@@ -463,28 +468,28 @@ class _UnionReader:
         columns = []
         for i, column in enumerate(first.columns):
             stacked = [(len(part.groups), _value_of(part, part.columns[i].output)) for part in parts]
+            if len({is_number(output) for _, output in stacked}) > 1:
+                raise self._error(
+                    union, f"column {i + 1} of the UNION ALL is a released number in one query and not in another",
+                    "put numbers below numbers",
+                )  # fmt: skip
             columns.append(OutputColumn(column.name, Stacked(tuple(stacked))))
         groups = tuple(() for part in parts for _ in part.groups)
         return Query(self._statement.sql, first.table, (), groups, tuple(columns))
 
-    def _branches(self, node: exp.Expr) -> list[exp.Select]:
+    def _branches(self, node: exp.Expr, top: exp.Expr) -> list[exp.Select]:
         if isinstance(node, exp.Paren | exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
             node = node.this
         if isinstance(node, exp.Select):
             return [node]
-        allowed = ("this", "expression", "distinct", "with_")
+        allowed = ("this", "expression", "distinct", *(["with_"] if node is top else []))
         if (
             not isinstance(node, exp.Union)
             or node.args.get("distinct")
             or any(v for k, v in node.args.items() if k not in allowed)
         ):
             raise self._error(node, "of the set operations only a plain UNION ALL is supported", "write UNION ALL")
-        if node.args.get("with_"):
-            raise self._error(node, "WITH over a UNION ALL is not supported", "put WITH into each query")
-        return [*self._branches(node.this), *self._branches(node.expression)]
-
-    def _query(self, node: exp.Select) -> Query:
-        return SelectReader(self._batch, self._statement, RelationReader(self._batch, self._statement)).read(node)
+        return [*self._branches(node.this, top), *self._branches(node.expression, top)]
 
     def _error(self, node: exp.Expr, message: str, hint: str) -> SqlError:
         start, end = self._statement.span(node)

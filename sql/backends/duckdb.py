@@ -21,10 +21,10 @@ from tacit.errors import OperationalError, PolicyError
 
 from ..catalog import Table
 from ..checks import check_ranges
-from ..regions import Regions
 from ..scan import UNIT, Measure, Scan
-from ..scratch import SAFE_CONFIG, frame, literal, quote
+from ..scratch import SAFE_CONFIG, fold, frame, literal, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable, describe
+from .regions_sql import region_sql
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 
@@ -242,7 +242,7 @@ def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:
 
 def render(scan: Scan, salt: bytes) -> str:
     """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps."""
-    keys = [f"{_region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
+    keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
     shares = [f"{_share_sql(measure)} AS f{i}" for i, measure in enumerate(scan.measures)]
     inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt)}"  # noqa: S608
     groups = [f"k{i}" for i in range(len(keys))]
@@ -266,15 +266,14 @@ def _rows(scan: Scan, salt: bytes) -> str:
     rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
     for label, join in scan.joins:
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
+        found = [f"{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT *, TRUE AS matched FROM {_table(join.table)} "  # noqa: S608
+            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {_table(join.table)} "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
-        found = [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
-        found.append(f"{label}.matched AS {quote(f'{label}.')}")
-        on = " AND ".join(f"{own} = {label}.{quote(theirs)}" for own, theirs in join.on)
-        rows = f"(SELECT b.*, {', '.join(found)} FROM {rows} AS b LEFT JOIN {once} AS {label} ON {on})"  # noqa: S608
+        on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        rows = f"(SELECT * FROM {rows} LEFT JOIN {once} ON {on})"  # noqa: S608
     return rows
 
 
@@ -305,24 +304,6 @@ def _bounded(table: Table, salt: bytes) -> str:
         f"(SELECT * FROM {_table(table)} WHERE {unit} IS NOT NULL "  # noqa: S608
         f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )
-
-
-def _region_sql(regions: Regions) -> str:
-    """The number of the region that a value lies in: a balanced tree of comparisons with the cuts."""
-    column = regions.column.reference
-    if regions.column.type.startswith("ENUM("):
-        column = f"CAST({column} AS VARCHAR)"
-    order, cuts, region = regions.order, regions.cuts, regions.region_of_piece
-
-    def tree(first: int, last: int) -> str:
-        if len(set(region[first : last + 1])) == 1:
-            return str(region[first])
-        middle = (first + last + 1) // 2
-        assert order is not None
-        test = order.at_or_after(column, cuts[middle - 1])
-        return f"CASE WHEN {test} THEN {tree(middle, last)} ELSE {tree(first, middle - 1)} END"
-
-    return f"CASE WHEN {column} IS NULL THEN {regions.count - 1} ELSE {tree(0, len(cuts))} END"
 
 
 def _share_sql(measure: Measure) -> str:
@@ -356,5 +337,5 @@ def _corner_sql(corner: int, measures: int) -> str:
 def _enum_labels(type_: str) -> tuple[str, ...] | None:
     if not type_.startswith("ENUM("):
         return None
-    row = duckdb.connect(":memory:", config=SAFE_CONFIG).execute(f"SELECT enum_range(NULL::{type_})").fetchone()
-    return tuple(row[0]) if row else None
+    folded = fold(f"enum_range(NULL::{type_})")
+    return tuple(folded[0]) if folded else None

@@ -73,6 +73,14 @@ def test_ledger_elsewhere(connect: Connect, tmp_path: Path, clinic: Path) -> Non
     assert not clinic.with_name("clinic.duckdb.ledger").exists()
 
 
+def test_a_link_to_the_database_is_no_second_budget(connect: Connect, clinic: Path, tmp_path: Path) -> None:
+    connect(policy=None, epsilon=1).answer(counts(1), epsilon=1)
+    link = tmp_path / "other name.duckdb"
+    link.symlink_to(clinic)
+    with tacit.connect(link, epsilon=1) as con, pytest.raises(tacit.BudgetError):
+        con.answer(counts(2), epsilon=1)
+
+
 def test_ledger_and_analyst_together_are_refused(connect: Connect, tmp_path: Path) -> None:
     with pytest.raises(tacit.InterfaceError, match="ledger="):
         connect(ledger=tmp_path / "l", analyst="ana")

@@ -247,6 +247,13 @@ class TestSealed:
         assert caught.value.__context__ is None
 
 
+def test_keys_that_make_no_frame_are_not_charged(con: Connection, watch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "key_frames", lambda _: 1 / 0)
+    with pytest.raises(tacit.InternalError, match="ZeroDivisionError"):
+        con.answer(SQL, epsilon=1)
+    assert con.budget.spent.epsilon == watch.reads == 0
+
+
 def test_several_tables_in_one_release(con: Connection, watch: Any) -> None:
     batch = ["SELECT count(*) FROM visits", "SELECT count(*) FROM labs", "SELECT count(*) FROM visits WHERE sex"]
     plan = con.explain(batch, epsilon=2)

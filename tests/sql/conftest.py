@@ -38,6 +38,20 @@ SELECT
 FROM range(400) AS rows(r);
 INSERT INTO t SELECT * FROM t WHERE k = 2;
 CREATE TABLE nothing AS SELECT * FROM t LIMIT 0;
+CREATE TABLE c AS
+SELECT * REPLACE (
+    CASE WHEN s IN ('NY', 'NJ', 'CA') OR s IS NULL THEN s ELSE 'never' END AS s,
+    CASE WHEN da = '2024-01-01' THEN da + 2 WHEN da IS NOT NULL THEN DATE '2024-01-05' END AS da
+) FROM t WHERE i IS NULL OR i % 3 > 0;
+CREATE VIEW adults AS SELECT i, s, k, d, coalesce(p, i > 90) AS p FROM t WHERE i >= 18;
+CREATE TABLE places (k INTEGER, zone VARCHAR, size INTEGER);
+INSERT INTO places VALUES (0, 'north', 3), (1, 'south', 4), (3, NULL, 9), (4, 'north', NULL), (NULL, 'lost', 1);
+CREATE TABLE people (pid INTEGER NOT NULL, g VARCHAR, w DOUBLE);
+INSERT INTO people SELECT r, ['f', 'M', NULL, 'x'][1 + r % 4], [r * 1.5, NULL, 'nan'::DOUBLE, 3.25][1 + r % 4]
+FROM range(40) AS rows(r);
+CREATE TABLE visits (pid INTEGER NOT NULL, k INTEGER, i INTEGER, da DATE);
+INSERT INTO visits SELECT (r * 7) % 50, [NULL, 0, 1, 2, 3, 4, 6][1 + r % 7], r % 111, DATE '2024-01-01' + CAST(r % 5 AS INTEGER)
+FROM range(130) AS rows(r);
 """
 
 DOMAINS = {
@@ -53,7 +67,12 @@ DOMAINS = {
     "k": Range(0, 6),
     "Odd Name": Values((0, 1, 2, 3)),
     "select": Values(("x", "y")),
+    "zone": Values(("north", "south", "lost")),
+    "size": Range(1, 9),
+    "g": Values(("f", "M", "x")),
+    "w": Range(0.0, 50.0),
 }
+UNITS = {"people": 1, "visits": 4}
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +97,11 @@ def catalog(source: Source) -> Catalog:
             Table(
                 table.name,
                 tuple(Column(c.name, c.type, c.nullable, DOMAINS.get(c.name)) for c in table.columns),
+                privacy_unit="pid" if table.name in UNITS else None,
+                max_rows_per_unit=UNITS.get(table.name, 1),
+                public=table.name == "places",
                 version="1",
+                view=table.view,
             )
             for table in source.schema()
         )
