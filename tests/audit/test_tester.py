@@ -18,7 +18,7 @@ from tacit.errors import BudgetError
 from tacit.sql import Catalog, Values
 from tacit.sql.backends import duckdb as backend
 
-from .cases import LONG, Case, Pair, Row, open_table, random_case
+from .cases import LONG, Case, Pair, Row, ask_for, open_table, random_case
 from .tester import audit
 
 YOUNG: Row = (9, "NY", 30, 50.0)
@@ -127,7 +127,7 @@ def shows_what_groups_there_are(here: tuple[Row, ...], there: tuple[Row, ...]) -
     seen = []
     for rows in (here, there):
         with open_table(rows) as con:
-            compiled = steps.compile_ask(con._desk, con._ask(batch, None, 1, 0, None, 0.95, None, None, False))
+            compiled = steps.compile_ask(con._desk, ask_for([batch], 1.0))
             seen.append((compiled.fingerprint, con.answer(batch, epsilon=1)[0].df["state"].tolist()))
     return repr(seen[0]) != repr(seen[1])
 
@@ -184,7 +184,7 @@ def releases_beyond_charges(con: Connection, ask: Callable[[], tacit.Answers]) -
 def test_flags_fresh_noise_on_retry(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first try ends after the draw and before the store, as a crash would end it."""
     if broken:
-        monkeypatch.setattr(Ledger, "store", lambda self, charge, payload: payload)
+        monkeypatch.setattr(Ledger, "store", lambda self, charge, payload, *_: payload)
     with open_table([YOUNG]) as con:
         real = pipeline.draw
 
