@@ -135,8 +135,7 @@ def frame(
     """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
     half_width = estimate.half_width(confidence)
     answers = tuple(
-        _answer(query, own, estimate, half_width, confidence)
-        for query, own in zip(workload.queries, keys, strict=True)
+        _answer(query, own, estimate, half_width, confidence) for query, own in zip(workload.queries, keys, strict=True)
     )
     return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence)
 
@@ -144,17 +143,13 @@ def frame(
 def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
     """The key columns of every query; queries over the same groups share one frame."""
     known: dict[tuple[Any, ...], pd.DataFrame] = {}
-    return [known.setdefault((query.keys, query.groups), _kept(known, query)) for query in queries]
+    for query in queries:
+        if (query.keys, query.groups) not in known:
+            known[query.keys, query.groups] = key_frame(query)
+    return [known[query.keys, query.groups] for query in queries]
 
 
-def _kept(known: Mapping[tuple[Any, ...], pd.DataFrame], query: Query) -> pd.DataFrame:
-    found = known.get((query.keys, query.groups))
-    return key_frame(query) if found is None else found
-
-
-def _answer(
-    query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float
-) -> Answer:
+def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
     found = Reckoning(query, keys, estimate, half_width, confidence)
     figures = {i: found.figures(c.output) for i, c in enumerate(query.columns) if is_number(c.output)}
     columns = [

@@ -206,25 +206,31 @@ def past_releases(
     read = {e.refers for e in ledger.entries() if e.kind == "read" and e.analyst == purse.analyst}
     mine = [r.analyst == purse.analyst or r.charge_id in read for r in stored]
     own = tuple(release for release, is_mine in zip(everything, mine, strict=True) if is_mine)
-    if good_enough(own, priced, ask, compiled) or not good_enough(everything, priced, ask, compiled):
+    if good_enough(own, priced, ask, compiled):
         return own
-    if dry:
-        price_of_others = total(r.cost for r, is_mine in zip(everything, mine, strict=True) if not is_mine)
-        limit = smaller(priced.cost, ledger.left(purse.analyst, purse.analyst_cap))
-        affordable = smaller(price_of_others, limit) == price_of_others
-    else:
-        others = [r.charge_id for r, is_mine in zip(stored, mine, strict=True) if not is_mine]
-        affordable = _admitted(ledger, purse, others, priced.cost)
-    return everything if affordable else own
-
-
-def _admitted(ledger: Ledger, purse: Purse, charges: Sequence[int], allowance: Amount) -> bool:
-    assert purse.analyst is not None
-    limit = total([ledger.spent(purse.analyst), allowance])
+    spent = ledger.spent(purse.analyst)
+    limit = total([spent, priced.cost])
     if purse.analyst_cap is not None:
         limit = smaller(limit, purse.analyst_cap)
+    theirs = [i for i, is_mine in enumerate(mine) if not is_mine]
+    alone = sorted(theirs, key=lambda i: everything[i].cost)
+    for extra in (*([i] for i in alone), theirs):  # the cheapest that is enough by itself, or else all together
+        readable = tuple(r for i, r in enumerate(everything) if mine[i] or i in extra)
+        if not good_enough(readable, priced, ask, compiled):
+            continue
+        if dry:
+            after = total([spent, *(everything[i].cost for i in extra)])
+            affordable = smaller(after, limit) == after
+        else:
+            affordable = _admitted(ledger, purse.analyst, [stored[i].charge_id for i in extra], limit)
+        if affordable:
+            return readable
+    return own
+
+
+def _admitted(ledger: Ledger, analyst: str, charges: Sequence[int], limit: Amount) -> bool:
     try:
-        ledger.admit_read(charges, purse.analyst, limit)
+        ledger.admit_read(charges, analyst, limit)
     except BudgetError:
         return False
     return True

@@ -214,6 +214,17 @@ class TestAnalysts:
         assert own.cost.epsilon == Decimal("0.5")
         assert ana.budget.analysts["ana"].spent.epsilon == Decimal("0.5")
 
+    def test_one_release_that_is_enough_is_read_alone(self, connect: Connect, policy: dict[str, Any]) -> None:
+        policy["analysts"]["eve"] = {}
+        policy["budget"]["epsilon"] = 1.5
+        ana, bob, eve = (connect(policy=policy, analyst=name) for name in ("ana", "bob", "eve"))
+        ana.answer(counts(1), epsilon=1)
+        bob.answer(counts(1), epsilon=0.5)
+        assert eve.budget.left.epsilon == 0
+        assert not any(eve.explain(counts(1), epsilon=1).cost), "and reading needs nothing of the whole"
+        assert not any(eve.answer(counts(1), epsilon=1).cost)
+        assert eve.budget.analysts["eve"].spent.epsilon == 1
+
 
 def test_open_connection_in_memory() -> None:
     raw = duckdb.connect()

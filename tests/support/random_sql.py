@@ -188,8 +188,14 @@ class Writer:
         """An expression that is a date or a timestamp."""
         day = self.rng.choice(r.of(MOMENTS))[0]
         return self.rng.choice(
-            [f"date_trunc('month', {day})", f"{day} + INTERVAL 1 DAY", f"CAST({day} AS DATE)", f"last_day({day})",
-             f"date_trunc('year', {day})", f"{day} - INTERVAL '2 months'"]  # fmt: skip
+            [
+                f"date_trunc('month', {day})",
+                f"{day} + INTERVAL 1 DAY",
+                f"CAST({day} AS DATE)",
+                f"last_day({day})",
+                f"date_trunc('year', {day})",
+                f"{day} - INTERVAL '2 months'",
+            ]  # fmt: skip
         )
 
     # conditions
