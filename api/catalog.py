@@ -58,6 +58,8 @@ def with_versions(catalog: Catalog, source: Source) -> Catalog:
 
 def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
     path = f"tables.{table.name}"
+    if table.view:
+        _check_view(policy, declared, table, path)
     names = [c.name for c in table.columns]
     columns = _matched(declared.columns, names, policy, f"{path}.columns", f"column of {table.name}")
     unit = declared.privacy_unit
@@ -81,6 +83,19 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
         view=table.view,
         path=table.path,
     )
+
+
+def _check_view(policy: Policy, declared: TablePolicy, table: SourceTable, path: str) -> None:
+    """A view is read through to the tables behind it, so what is said of its rows would silently hold for none."""
+    said = {"privacy_unit": declared.privacy_unit, "public": declared.public, "version": declared.version}
+    for key, value in said.items():
+        if value:
+            raise policy_error(
+                policy.origin,
+                f"{path}.{key}",
+                f"is said of a view, whose rows are those of the tables behind {table.name}",
+                f"say {key} of those tables; only columns can be declared for a view",
+            )
 
 
 def _column(policy: Policy, declared: ColumnPolicy | None, column: SourceColumn, path: str) -> Column:

@@ -13,7 +13,8 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from tacit import Connection, steps
-from tacit.engine import Amount, Measurement, mechanism
+from tacit.engine import Measurement, estimate_batch, mechanism
+from tacit.engine.amounts import to_delta, to_epsilon
 from tacit.engine.ledger import Charge
 
 from .tester import Scores
@@ -45,6 +46,11 @@ def open_table(rows: Sequence[Row], rows_per_unit: int | None = None) -> Connect
     if rows:
         database.executemany("INSERT INTO v VALUES (?, ?, ?, ?)", rows)
     return tacit.connect(database, policy=policy(rows_per_unit))
+
+
+def ask_for(batch: Sequence[str], epsilon: float, delta: float = 0.0, strategy: str | None = None) -> steps.Ask:
+    """The request that ``con.answer`` would make of it."""
+    return steps.Ask(list(batch), epsilon=to_epsilon(epsilon), delta=to_delta(delta), strategy=strategy)
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,17 @@ class Sampler:
     counts: list[NDArray[Any]]
 
     @classmethod
-    def of(cls, case: Case, rows: Sequence[Row]) -> Sampler:
-        """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time."""
+    def of(cls, case: Case, rows: Sequence[Row], priced: steps.Priced | None = None) -> Sampler:
+        """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time.
+
+        A plan is a function of what was compiled; the short form spares itself the search for it on the second
+        table.
+        """
         with open_table(rows, case.rows_per_unit) as con:
-            ask = con._ask(list(case.batch), None, case.epsilon, case.delta, None, 0.95, None, case.strategy, False)
+            ask = ask_for(case.batch, case.epsilon, case.delta, case.strategy)
             compiled = steps.compile_ask(con._desk, ask)
-            priced = steps.price(con._desk, ask, compiled)
+            if priced is None or LONG:
+                priced = steps.price(con._desk, ask, compiled)
             return cls(compiled, priced, steps.count(con._desk.source, compiled, SALT))
 
     def draw(self) -> tuple[Measurement, ...]:
@@ -147,7 +158,7 @@ class Sampler:
 
     def answers(self, drawn: tuple[Measurement, ...]) -> NDArray[np.float64]:
         """Every row of the batch, as the analyst would get it."""
-        return steps.combine([steps.Release(Amount(*self.priced.cost), drawn)], self.compiled).values
+        return estimate_batch(self.compiled.blocks, [drawn], rows=self.compiled.rows).values
 
 
 @dataclass(frozen=True)
@@ -160,9 +171,11 @@ class Pair:
     @classmethod
     def of(cls, case: Case) -> Pair:
         """Compile, count and plan on both; what is not data must be equal."""
-        pair = cls(Sampler.of(case, case.here), Sampler.of(case, case.there))
+        here = Sampler.of(case, case.here)
+        pair = cls(here, Sampler.of(case, case.there, here.priced))
         assert pair.here.compiled.fingerprint == pair.there.compiled.fingerprint, "the compiler looked at the data"
-        assert pair.here.priced.cost == pair.there.priced.cost
+        asked = case.epsilon, case.delta
+        assert here.priced.plan.describe(*asked) == pair.there.priced.plan.describe(*asked)
         return pair
 
     def in_bulk(self, number: int) -> tuple[Scores, Scores]:
