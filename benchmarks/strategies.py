@@ -52,9 +52,7 @@ def marginals(*shape: int) -> Matrix:
     """All two-way marginals."""
     cells = np.indices(shape).reshape(len(shape), -1)
     pairs = [(a, b) for a in range(len(shape)) for b in range(a + 1, len(shape))]
-    rows = [
-        (cells[a] == u) & (cells[b] == v) for a, b in pairs for u in range(shape[a]) for v in range(shape[b])
-    ]
+    rows = [(cells[a] == u) & (cells[b] == v) for a, b in pairs for u in range(shape[a]) for v in range(shape[b])]
     return np.array(rows, dtype=float)
 
 
@@ -95,18 +93,14 @@ PURE = [
     Case("Marginals 8×8×16", lambda: marginals(8, 8, 16), "HDMM 2517", 2_517),
     Case("Range 1024×512", lambda: ranges(1024, 512), "HDMM 47465", 46_500),
     Case("Related-50 256×256", lambda: related(256, 256, 50), "HDMM 8.333e6", 8.333e6),
-    Case(
-        "LRM's Figure 1", lambda: np.array([[0.0, 2, 1, 1], [0, 1, 0, 2], [1, 0, 2, 2]]), "LRM 19.5", 19.005
-    ),
+    Case("LRM's Figure 1", lambda: np.array([[0.0, 2, 1, 1], [0, 1, 0, 2], [1, 0, 2, 2]]), "LRM 19.5", 19.005),
 ]
 
 RACES = {"Range 256×1024": 0.2, "Related-10 256×1024": 0.2, "Prefix 1024": 1.0}
 """Largest allowed share of coa's own time for reaching a gap of 0.1 %."""
 
 
-def timed(
-    workload: Matrix, privacy: Privacy, strategy: str | None = None, **options: float
-) -> tuple[Strategy, float]:
+def timed(workload: Matrix, privacy: Privacy, strategy: str | None = None, **options: float) -> tuple[Strategy, float]:
     start = time.process_time()
     found = optimize(workload, privacy=privacy, strategy=strategy, **options)  # type: ignore[arg-type]
     return found, time.process_time() - start
@@ -146,9 +140,7 @@ def pure(with_lrm: bool) -> None:
     for case in PURE:
         W = case.make()
         # Named strategies of 30,000 rows differ from those of R with RᵀR = WᵀW in nothing but time.
-        named = {
-            name: timed(W, "pure", name)[0].error for name in names if name != "results" or len(W) < 5000
-        }
+        named = {name: timed(W, "pure", name)[0].error for name in names if name != "results" or len(W) < 5000}
         found, seconds = timed(W, "pure")
         early = min((e for s, e, _ in found.trace if s <= 2.0), default=float("nan"))
         verdict = "ok" if found.error <= case.target else f"{found.error / case.target - 1:+.2%}"
