@@ -29,6 +29,8 @@ _AS_GOOD = 1.1
 very same: within this factor of the squared error it is not bought again."""
 _WORTH_IT = 0.99
 _SMALLEST = Decimal("1e-9")
+_ALONE = 8
+"""So many of the cheapest releases of others are each tried by themselves."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,30 @@ def decide(desk: Desk, ask: Ask, compiled: Compiled, ledger: Ledger | None, *, d
     own = _option(desk, ask, full, mine)
     if own.purchase is None or len(mine) == len(stored) or ask.refresh:
         return own
-    shared = _shared(desk, ask, full, mine, stored)
+    theirs = tuple(sorted((r for r in stored if r not in mine), key=lambda r: r.cost))
+    for choice in (*((r,) for r in theirs[:_ALONE]), theirs):
+        shared = _shared(desk, ask, full, mine, (*mine, *choice))
+        if shared.purchase is not None and choice is not theirs:
+            continue  # one release by itself is worth reading only if it is enough
+        if _worth_reading(shared, mine, own.purchase, ledger, purse, dry=dry):
+            return shared
+    return own
+
+
+def _worth_reading(
+    shared: Decision, mine: Sequence[Release], own: Purchase, ledger: Ledger, purse: Purse, *, dry: bool
+) -> bool:
+    """Whether the reader pays no more than for buying, and can; if so, and not ``dry``, the reading is entered."""
     others = [r for r in shared.used if r not in mine]
-    asked, reading = own.purchase.priced.cost, total(r.cost for r in others)
     rest = NOTHING if shared.purchase is None else shared.purchase.priced.cost
-    if not others or not _fits(total([reading, rest]), asked):
-        return own
+    if not others or not _fits(total([*(r.cost for r in others), rest]), own.priced.cost):
+        return False
     charges = [r.charge for r in others]
     wanted = None if shared.purchase is None else request(shared.purchase.priced, purse)
+    assert purse.analyst is not None
     if not ledger.affords(purse.analyst, purse.analyst_cap, charges, wanted):
-        return own
-    if not dry and not _admitted(ledger, purse, charges):
-        return own
-    return shared
+        return False
+    return dry or _admitted(ledger, purse, charges)
 
 
 def _option(desk: Desk, ask: Ask, full: Purchase, releases: tuple[Release, ...]) -> Decision:
