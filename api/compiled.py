@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Block
+from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
 
@@ -50,6 +51,12 @@ class Compiled:
         """Of what the batch measures, and of the state of the tables that it measures it on."""
         measured = [block.rows.tolist() for block in self.blocks]
         return hashlib.sha256(f"{self.workload.fingerprint} {measured}".encode()).hexdigest()
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Whose presence the release hides: the privacy unit of every private table that is read."""
+        tables = [table for scan in self.scans for table in (scan.table, *(join.table for _, join in scan.private))]
+        return {folded(table.name): folded(table.privacy_unit or "a row") for table in tables}
 
     @property
     def rows(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ from tacit.sql.workload import Linear, Output, Stacked, Workload
 from .budget import Purse
 from .catalog import with_versions
 from .compiled import Ask, Compiled
-from .errors import NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
+from .errors import LedgerError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
 from .evidence import Release, combine
 
 T = TypeVar("T")
@@ -51,6 +51,8 @@ class Priced:
     delta: Decimal
     fingerprint: str
     """Equal for requests whose releases can stand in for each other."""
+    units: Mapping[str, str]
+    """The privacy unit of every table that is read."""
 
     @property
     def cost(self) -> Amount:
@@ -157,7 +159,7 @@ def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
         )
     # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
     fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, ask.weights)
-    return Priced(plan, epsilon, ask.delta, fingerprint)
+    return Priced(plan, epsilon, ask.delta, fingerprint, compiled.units)
 
 
 def _gaussian(compiled: Compiled, how: dict[str, Any]) -> JointPlan | None:
@@ -181,7 +183,7 @@ def request(priced: Priced, purse: Purse) -> Request:
         analyst=purse.analyst,
         analyst_cap=purse.analyst_cap,
         cap=purse.cap,
-        mechanism=priced.plan.describe(priced.epsilon, priced.delta),
+        mechanism=_described(priced),
         rho=priced.plan.rho(priced.epsilon, priced.delta),
     )
 
@@ -190,8 +192,25 @@ def charge(ledger: Ledger, priced: Priced, purse: Purse) -> Charge:
     """Pay. Raises ``BudgetError`` with nothing written when a cap would be exceeded.
 
     What comes back may be an older charge that covers this one and was never released; then it costs nothing.
+
+    Guarantee: what a ledger has added up speaks of one kind of neighbours. A charge for a table whose privacy unit is
+    not the one of earlier charges is refused, because their sum would promise nothing about either.
     """
+    for entry in ledger.entries():
+        if entry.kind != "charge":
+            continue
+        for table, unit in json.loads(entry.detail).get("units", {}).items():
+            if priced.units.get(table, unit) != unit:
+                raise LedgerError(
+                    f"the ledger has charges that protect {unit} of {table}, and this policy protects "
+                    f"{priced.units[table]}\nhint: connect with the policy that the ledger was begun with"
+                )
     return ledger.charge(request(priced, purse))
+
+
+def _described(priced: Priced) -> str:
+    described = json.loads(priced.plan.describe(priced.epsilon, priced.delta))
+    return json.dumps({**described, "units": dict(priced.units)}, sort_keys=True, separators=(",", ":"))
 
 
 def quote(ledger: Ledger | None, priced: Priced, purse: Purse) -> Amount:

@@ -93,3 +93,17 @@ def test_what_an_open_connection_wrote_is_a_new_version(tmp_path: Path) -> None:
     db.execute("INSERT INTO v SELECT range FROM range(900)")
     second = con.answer("SELECT count(*) FROM v", epsilon=20)
     assert abs(first[0].df.iloc[0, 0] - 100) < 20 and abs(second[0].df.iloc[0, 0] - 1000) < 20
+
+
+def test_a_ledger_speaks_of_one_kind_of_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "v.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE TABLE v AS SELECT i % 10 AS pid, i AS a FROM range(100) t(i)")
+    policy = {"budget": {"epsilon": 5}, "tables": {"v": {"privacy_unit": "pid", "max_rows_per_unit": 3}}}
+    with tacit.connect(path, policy=policy) as con:
+        con.answer("SELECT count(*) FROM v", epsilon=1)
+    with tacit.connect(path, epsilon=5) as con, pytest.raises(tacit.LedgerError, match="protect"):
+        con.answer("SELECT count(*) FROM v WHERE a < 50", epsilon=1)
+    with tacit.connect(path, policy=policy) as con:
+        assert con.budget.spent.epsilon == 1
+        con.answer("SELECT count(*) FROM v WHERE a < 50", epsilon=1)
