@@ -33,8 +33,7 @@ class Contest:
 
     def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch) -> None:
         self.workload, self.privacy, self.watch = workload, privacy, watch
-        self.name, self.error = "", float("inf")
-        self.best = workload
+        self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
 
     def enter(self, name: str, strategy: Matrix) -> float:
         """Measure a strategy by its own B = W·L⁺; one that does not span W is not an entry."""
@@ -59,7 +58,7 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
     contest = Contest(W, privacy, watch)
     if privacy == "approximate":
         contest.enter("dual", dual(W, privacy, watch))
-    if not contest.name or not watch.stop():
+    if contest.error == float("inf") or not watch.stop():
         if len(workload) <= 4 * n:  # more queries than that are never the best questions
             contest.enter("results", results(workload, privacy, watch))
         if n <= max(WIDEST, 2 * m):
