@@ -294,7 +294,8 @@ def bounds(node: exp.Expr, scope: Scope) -> tuple[float, float] | None:
         return low - other[1], high - other[0]
     if isinstance(node, exp.Mul):
         corners = [a * b for a in inner for b in other]
-        return min(corners), max(corners)
+        square = bare(node.this) == bare(node.expression) and low < 0 < high
+        return 0.0 if square else min(corners), max(corners)
     if isinstance(node, exp.Div) and other[0] == other[1] != 0:
         corners = [a / other[0] for a in inner]
         return min(corners), max(corners)
@@ -316,14 +317,33 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
     inputs = stored(check(node, scope))
     column = _derived(node, scope, inputs, rendered(node, scope, _clamp_sql))
     known = bounds(node, scope)
-    return Column(
-        column.name, column.type, True, Range(*known) if known is not None else None, column.expression, column.inputs
-    )
+    name = rendered(node, scope, _clamp_words)
+    return Column(name, column.type, True, Range(*known) if known is not None else None, column.expression, inputs)
+
+
+def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
+    """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
+    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
+        return None
+    columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
+    return columns if all(_is_clamped(column) for column in columns) else None
+
+
+_ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg)
+
+
+def _is_clamped(column: Column) -> bool:
+    return column.type != "BOOLEAN" and column_bounds(column) is not None
+
+
+def _clamp_words(column: Column) -> str:
+    ends = column_bounds(column)
+    return f"{column.name}[{ends[0]!r}, {ends[1]!r}]" if ends is not None and _is_clamped(column) else column.name
 
 
 def _clamp_sql(column: Column) -> str:
     ends = column_bounds(column)
-    if ends is None or column.type == "BOOLEAN":
+    if ends is None or not _is_clamped(column):
         return column.reference
     low, high = (f"CAST('{end!r}' AS DOUBLE)" for end in ends)
     value = column.reference

@@ -75,8 +75,9 @@ class SelectReader:
             )  # fmt: skip
         self._keyed, self._sets = keys, sets
         columns = tuple(self._column(item, place) for place, item in enumerate(select.expressions))
-        leaves = [column.output for column in columns]
-        if all(isinstance(output, Key | Known) for output in leaves):
+        arrangement = self._arrangement(select, columns)
+        used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
+        if self._relation is not None and all(isinstance(output, Key | Known) for output in used):
             raise self._error(
                 UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
             )
@@ -86,7 +87,7 @@ class SelectReader:
             tuple(KeyColumn(key.column.name, _key_type(key.column)) for key in keys),
             tuple(self._group_values()),
             columns,
-            self._arrangement(select, columns),
+            arrangement,
         )
 
     def scalar_form(self, select: exp.Select) -> Form | None:
