@@ -110,11 +110,9 @@ class AggregateReader:
         argument = self._argument(node)
         assert argument is not None
         below, finish = VARIANCES[type(node)]
-        inner = argument.copy()
-        square = exp.Mul(this=exp.Paren(this=inner), expression=exp.Paren(this=inner.copy()))
         spread = f"CASE WHEN {below} > 0 THEN greatest(0, (s2 - s1 * s1 / nullif(n, 0)) / ({below})) END"
         return (
-            self._sum(square, where),
+            self._squares(argument, where),
             self._sum(argument, where),
             self._summed(argument, where),
             finish.format(spread),
@@ -184,6 +182,17 @@ class AggregateReader:
         measure = clamp(self._relation.base.table, column, self._scope.statement.source, start, end)
         present = summands(node, self._scope) or (column,)
         return self._atom(where, present, self._relation.base.measure(measure))
+
+    def _squares(self, node: exp.Expr, where: Predicate) -> Form:
+        """The sum of an expression's squares."""
+        node = bare(node)
+        if is_constant(node):
+            return self._count(where).times(self._number(node) ** 2)
+        branches = self._branches(node, where)
+        if branches is not None:
+            return _total(self._squares(result, condition) for condition, result in branches)
+        inner = exp.Paren(this=node.copy())
+        return self._sum(exp.Mul(this=inner, expression=inner.copy()), where)
 
     def _affine(self, node: exp.Expr, where: Predicate) -> Form | None:
         left, right = bare(node.this), bare(node.expression)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
-from tacit.errors import SqlError, TypeMismatchError, UnsupportedSqlError
+from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import scratch
 from .catalog import Column, Range, Values
@@ -148,17 +148,43 @@ def check(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
     return tuple(inputs)
 
 
-def rendered(node: exp.Expr, scope: Scope, reference: Callable[[Column], str] = lambda c: c.reference) -> str:
-    """The expression as SQL over the columns of the scan, with its parameters written in."""
+def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> str:
+    """The expression as SQL over the columns of the scan, with its parameters written in.
+
+    ``value`` says how to write a column whose value goes into the result; one that is only asked about, in a
+    condition, is always written as it is.
+    """
 
     def replaced(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column):
-            return exp.Var(this=reference(scope.resolve(part)))
+            column = scope.resolve(part)
+            clamps = value is not None and not _in_condition(part)
+            return exp.Var(this=value(column) if clamps and value is not None else column.reference)
         if isinstance(part, exp.Placeholder):
             return bound_literal(part, scope.statement, scope.params)
         return part
 
-    return node.copy().transform(replaced).sql("duckdb", comments=False)
+    sql = node.copy().transform(replaced).sql("duckdb", comments=False)
+    if len(sql) > _LONGEST:
+        raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
+    return sql
+
+
+_LONGEST = 20_000
+_CONDITIONS = (exp.Connector, exp.Not, exp.Binary, exp.In, exp.Between, exp.IsNan, exp.IsInf)
+_VALUES = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+
+
+def _in_condition(node: exp.Expr) -> bool:
+    """Whether an expression is inside something that is true or false: a comparison, or WHEN …."""
+    while node.parent is not None:
+        parent = node.parent
+        if isinstance(parent, _CONDITIONS) and not isinstance(parent, _VALUES):
+            return True
+        if isinstance(parent, exp.If | exp.Case) and node is parent.args.get("this"):
+            return True
+        node = parent
+    return False
 
 
 def refusal(node: exp.Expr) -> str:
