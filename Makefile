@@ -4,13 +4,16 @@ PY := .venv/bin/python
 SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py sql/*.py sql/*/*.py)
 EDITABLE := --config-settings editable_mode=strict -e
 
-.PHONY: demo test check format lint types links
+.PHONY: demo test audit check format lint types links
 
 demo: .venv/demo links  ## answer a batch over a generated clinic and show what it costs
 	@$(PY) examples/clinic.py
 
 test: .venv/dev links  ## the whole test suite, doctests and README blocks included
 	@$(PY) -m pytest -n 2
+
+audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills
+	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit
 
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
 

@@ -12,9 +12,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from tacit.sql import Catalog, Column, Range, Table, Values
+from tacit.sql.scratch import frame as typed_frame
 
-from .policy import ColumnPolicy, Policy, TablePolicy, policy_error, suggestion
+from .errors import PolicyError
+from .policy import ColumnPolicy, Policy, TablePolicy, policy_error, show, suggestion
 
 if TYPE_CHECKING:
     from tacit.sql import Source, SourceColumn, SourceTable
@@ -55,6 +58,8 @@ def with_versions(catalog: Catalog, source: Source) -> Catalog:
 
 def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
     path = f"tables.{table.name}"
+    if table.view:
+        _check_view(policy, declared, table, path)
     names = [c.name for c in table.columns]
     columns = _matched(declared.columns, names, policy, f"{path}.columns", f"column of {table.name}")
     unit = declared.privacy_unit
@@ -76,7 +81,21 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
         public=declared.public,
         version=declared.version or "",
         view=table.view,
+        path=table.path,
     )
+
+
+def _check_view(policy: Policy, declared: TablePolicy, table: SourceTable, path: str) -> None:
+    """A view is read through to the tables behind it, so what is said of its rows would silently hold for none."""
+    said = {"privacy_unit": declared.privacy_unit, "public": declared.public, "version": declared.version}
+    for key, value in said.items():
+        if value:
+            raise policy_error(
+                policy.origin,
+                f"{path}.{key}",
+                f"is said of a view, whose rows are those of the tables behind {table.name}",
+                f"say {key} of those tables; only columns can be declared for a view",
+            )
 
 
 def _column(policy: Policy, declared: ColumnPolicy | None, column: SourceColumn, path: str) -> Column:
@@ -111,6 +130,8 @@ def _values(policy: Policy, declared: ColumnPolicy, column: SourceColumn, path: 
             policy.origin, f"{path}.other", f"is for text; {column.name} is {column.type}", "leave other out"
         )
     values = tuple(_value(policy, v, column, family, f"{path}.values") for v in declared.values)
+    if column.type.upper() == "FLOAT":  # as the column itself would hold them: 0.1 of a FLOAT is not 0.1 of a DOUBLE
+        values = tuple(float(np.float32(value)) for value in values)
     for value in values:
         if column.enum is not None and value not in column.enum:
             raise policy_error(
@@ -119,6 +140,8 @@ def _values(policy: Policy, declared: ColumnPolicy, column: SourceColumn, path: 
                 f"lists {value!r}, which is not in the ENUM {column.name}",
                 suggestion(str(value), column.enum),
             )
+    if family in ("integer", "number", "text"):
+        _check_held(policy, values, column, family, f"{path}.values")
     return Values(values, declared.other)
 
 
@@ -132,7 +155,28 @@ def _range(policy: Policy, declared: ColumnPolicy, column: SourceColumn, path: s
     high = _value(policy, declared.max, column, family, f"{path}.max")
     if low > high:
         raise policy_error(policy.origin, f"{path}.min", f"is {low}, above max = {high}", "swap the two")
+    if family == "integer":  # whole numbers in a range can be listed as groups, and then they must be of the type
+        for key, end in (("min", low), ("max", high)):
+            _check_held(policy, (end,), column, family, f"{path}.{key}")
     return Range(low, high)
+
+
+def _check_held(policy: Policy, values: tuple[Any, ...], column: SourceColumn, family: str, path: str) -> None:
+    """A group that the column's type cannot hold would fail when its frame is built, so it is refused here."""
+    if _held(values, column.type):
+        return
+    wrong = next((value for value in values if not _held((value,), column.type)), values[0])
+    raise _no_value(policy, wrong, column, family, path)
+
+
+def _held(values: tuple[Any, ...], type_: str) -> bool:
+    try:
+        kept = typed_frame(("value",), (type_,), tuple((value,) for value in values))["value"]
+    except Exception:  # whatever DuckDB has against it
+        return False
+    if not type_.upper().startswith("DECIMAL"):
+        return True
+    return bool(np.array_equal(kept, np.array([float(value) for value in values])))
 
 
 def _domain_family(policy: Policy, column: SourceColumn, path: str) -> str:
@@ -164,19 +208,22 @@ def _value(policy: Policy, value: Any, column: SourceColumn, family: str, path: 
     """The value as the column's own kind, or a refusal that shows one."""
     kept = _converted(value, column.type, family)
     if kept is None:
-        shown = f'"{value}"' if isinstance(value, str) else str(value)
-        raise policy_error(
-            policy.origin,
-            path,
-            f"has {shown[:40]}, which is no value of {column.name} ({column.type[:40]})",
-            f"write {_EXAMPLES[family]}",
-        )
+        raise _no_value(policy, value, column, family, path)
     return kept
+
+
+def _no_value(policy: Policy, value: Any, column: SourceColumn, family: str, path: str) -> PolicyError:
+    return policy_error(
+        policy.origin,
+        path,
+        f"has {show(value)}, which is no value of {column.name} ({column.type[:40]})",
+        f"write {_EXAMPLES[family]}",
+    )
 
 
 def _converted(value: Any, type_: str, family: str) -> Any:
     number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-    if number and not math.isfinite(value):
+    if number and not _finite(value):
         return None
     match family:
         case "integer":
@@ -195,6 +242,13 @@ def _converted(value: Any, type_: str, family: str) -> Any:
         case "timestamp" if isinstance(value, dt.date) and "TIME ZONE" not in type_.upper():
             return dt.datetime(value.year, value.month, value.day)
     return None
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except (OverflowError, ValueError):  # beyond every float
+        return False
 
 
 def _matched(declared: Mapping[str, T], names: Iterable[str], policy: Policy, path: str, what: str) -> dict[str, T]:

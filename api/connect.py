@@ -17,7 +17,7 @@ from tacit.sql import open_source
 from .budget import Purse, Store
 from .catalog import build_catalog
 from .connection import Connection, Number
-from .errors import InterfaceError, PolicyError
+from .errors import InterfaceError, OperationalError, PolicyError
 from .policy import Cap, Policy, load_policy, suggestion
 from .steps import Desk
 
@@ -55,10 +55,13 @@ def connect(
     asked = Cap(None if epsilon is None else to_epsilon(epsilon), None if delta is None else to_delta(delta))
     stated, bound = _caps(rules, asked)
     each = None if spend is None else to_epsilon(spend)
-    source = open_source(database, rules.types)
+    try:
+        source = open_source(database, rules.types)
+    except OSError:  # a name that the system itself does not take
+        raise OperationalError("there is no database file of that name\nhint: give the path of a file") from None
     try:
         catalog = build_catalog(rules, source)
-        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts)
+        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts, rules.accounting)
     except BaseException:
         source.close()
         raise
@@ -97,21 +100,24 @@ def _caps(policy: Policy, asked: Cap) -> tuple[Cap, Cap]:
 
 
 def _store(database: Any, path: Path | None, ledger: str | os.PathLike[str] | None) -> Store:
-    if ledger is None and path is None:
+    if ledger is not None:
+        place = Path(ledger)
+    elif path is not None:  # resolved, because a link to the database must not be a second budget over its rows
+        place = Path(f"{path.resolve()}.ledger")
+    else:
         return _memory_store(database)
-    place = Path(ledger) if ledger is not None else Path(f"{path}.ledger")
 
     def find() -> Ledger | None:
         return Ledger.open(place) if place.exists() else None
 
-    def create(cap: Amount) -> Ledger:
-        return Ledger.open_or_create(place, cap.epsilon, cap.delta)
+    def create(cap: Amount, rule: str) -> Ledger:
+        return Ledger.open_or_create(place, cap.epsilon, cap.delta, rule=rule)
 
     return Store(find, create)
 
 
 def _memory_store(database: Any) -> Store:
-    def create(cap: Amount) -> Ledger:
-        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta))
+    def create(cap: Amount, rule: str) -> Ledger:
+        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta, rule=rule))
 
     return Store(lambda: _MEMORY.get(database), create)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from types import TracebackType
@@ -64,15 +64,20 @@ class Connection:
         weights: Sequence[float] | None = None,
         strategy: str | None = None,
         nonnegative: bool = False,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
-        ``nonnegative`` changes no prediction: that post-processing depends on the released values.
+        ``nonnegative`` and ``integer`` change no prediction: that is post-processing of the released values.
         """
-        with self._open(), _guarded():
+        with self._open(), guarded():
             return explain(
                 self._desk,
-                self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
+                self._ask(
+                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
+                    *(nonnegative, integer, refresh),
+                ),
             )
 
     def answer(
@@ -87,19 +92,26 @@ class Connection:
         weights: Sequence[float] | None = None,
         strategy: str | None = None,
         nonnegative: bool = False,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Answers:
         """Answer all queries of the batch in one joint release.
 
         ``epsilon`` and ``delta`` are what the whole batch costs; or ``error`` asks for the smallest budget with
         which every figure is within ±error at ``confidence``. ``weights`` says how much each query's error
-        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero.
+        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero,
+        ``integer`` rounds. What was released before is used, and only what it does not tell as exactly as asked
+        is bought; ``refresh`` buys new noise for the whole batch all the same.
 
         Guarantee: that of ``pipeline.answer``.
         """
-        with self._open(), _guarded():
+        with self._open(), guarded():
             return answer(
                 self._desk,
-                self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
+                self._ask(
+                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
+                    *(nonnegative, integer, refresh),
+                ),
             )
 
     def cursor(self) -> Cursor:
@@ -182,10 +194,14 @@ class Connection:
         weights: Sequence[float] | None,
         strategy: str | None,
         nonnegative: bool,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Ask:
         """Check everything that is not SQL, before anything is compiled."""
         if not isinstance(batch, (str, list, tuple)):
             raise ProgrammingError('a batch is one SQL string or a list of them\nhint: write ["SELECT …", "SELECT …"]')
+        _check_text([batch] if isinstance(batch, str) else batch, "the batch")
+        _check_text(params.values() if isinstance(params, Mapping) else params, "a parameter")
         if epsilon is not None and error is not None:
             raise PrivacyParameterError(
                 "epsilon= and error= were both given\nhint: keep one; error= finds the smallest epsilon itself"
@@ -207,11 +223,13 @@ class Connection:
             weights=None if weights is None else _weights(weights),
             strategy=strategy,
             nonnegative=bool(nonnegative),
+            integer=bool(integer),
+            refresh=bool(refresh),
         )
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
+def guarded() -> Iterator[None]:
     """Whatever is not of tacit's tree is tacit's own defect, and is said in the tree's terms."""
     try:
         yield
@@ -221,6 +239,18 @@ def _guarded() -> Iterator[None]:
         raise InternalError(
             f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
             "hint: report it, with the text of the batch and the policy"
+        ) from None
+
+
+def _check_text(values: Any, what: str) -> None:
+    """Half a surrogate pair is no text for DuckDB, which would say so only when it scans the table."""
+    try:
+        for value in values if isinstance(values, Iterable) else ():
+            if isinstance(value, str):
+                value.encode()
+    except UnicodeEncodeError:
+        raise ProgrammingError(
+            f"{what} holds half a surrogate pair, which is no text\nhint: decode it as UTF-8 first"
         ) from None
 
 

@@ -17,7 +17,7 @@ from tacit.sql.present import column_type
 
 from .answers import Answer, Answers
 from .errors import InterfaceError, ProgrammingError
-from .named import positional
+from .named import positional, uses
 
 if TYPE_CHECKING:
     from .connection import Connection, Params
@@ -69,13 +69,11 @@ class Cursor:
         texts: list[str] = []
         values: list[Any] = []
         for parameters in seq_of_parameters:
-            if isinstance(parameters, Mapping):
-                text, ordered = positional(operation, parameters)
-            elif isinstance(parameters, Sequence) and not isinstance(parameters, (str, bytes)):
-                text, ordered = operation, list(parameters)
-            else:
+            text, ordered = _one_set(operation, parameters)
+            if texts and len(ordered) * len(texts) != len(values):
                 raise ProgrammingError(
-                    "each parameter set is a sequence or a mapping\nhint: write [(18,), (40,)] or [{'age': 18}]"
+                    f"parameter set {len(texts)} does not have as many values as those before it\n"
+                    "hint: give every set one value for each placeholder"
                 )
             texts.append(text)
             values += ordered
@@ -108,6 +106,8 @@ class Cursor:
         """The next ``size`` rows (``arraysize`` by default), fewer at the end."""
         self._check_results()
         size = self.arraysize if size is None else size
+        if not isinstance(size, int):
+            raise ProgrammingError("fetchmany takes a number of rows\nhint: cur.fetchmany(10)")
         rows = self._rows[self._next : self._next + max(size, 0)]
         self._next += len(rows)
         return rows
@@ -190,3 +190,15 @@ class Cursor:
         if self._current is None:
             raise InterfaceError("there is no result to fetch\nhint: call execute first")
         return self._current
+
+
+def _one_set(operation: str, parameters: Any) -> tuple[str, list[Any]]:
+    """The text with ``?`` for every placeholder, and their values in order."""
+    if isinstance(parameters, Mapping):
+        return positional(operation, parameters)
+    if not isinstance(parameters, Sequence) or isinstance(parameters, (str, bytes)):
+        raise ProgrammingError(
+            "each parameter set is a sequence or a mapping\nhint: write [(18,), (40,)] or [{'age': 18}]"
+        )
+    numbered = {str(number): value for number, value in enumerate(parameters, start=1)}
+    return positional(operation, numbered) if uses(operation, numbered) else (operation, list(parameters))

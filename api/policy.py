@@ -24,6 +24,8 @@ from .errors import PolicyError, PrivacyParameterError
 
 Scalar = str | bool | int | float | Decimal | dt.date | dt.datetime
 
+_MOST_ROWS = 10**9
+_RULES = ("sum", "zcdp")
 _TYPE = re.compile(r"[A-Za-z][A-Za-z_ ]*(\(\d+(, ?\d+)?\))?")
 """A type's name and nothing else: it is written into the view over a csv file."""
 
@@ -65,6 +67,8 @@ class Policy:
     """Everything that the curator has decided."""
 
     trust_schema: bool = False
+    accounting: str | None = None
+    """The composition rule of a new ledger, ``sum`` or ``zcdp``; ``None`` where nothing was said."""
     budget: Cap = Cap()
     spend: Decimal | None = None
     analysts: Mapping[str, Cap] | None = None
@@ -131,8 +135,11 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
     budget = reader.section(top.get("budget", {}), "budget", ("epsilon", "delta", "spend"))
     if "budget" in top and "epsilon" not in budget:
         reader.refuse("budget.epsilon", "is missing", "write epsilon = 1.0 under [budget]")
-    if (rule := top.get("accounting", "sum")) != "sum":
-        reader.refuse("accounting", f"{rule!r} is not offered", 'write accounting = "sum" or leave it out')
+    rule = top.get("accounting")
+    if rule is not None and rule not in _RULES:
+        reader.refuse("accounting", f"is {show(rule)}, which is no rule", 'write accounting = "sum" or "zcdp"')
+    if rule == "zcdp" and "budget" in top and not budget.get("delta"):
+        reader.refuse("budget.delta", "is missing: zcdp states what was spent at this delta", "write delta = 1e-9")
     analysts: dict[str, Cap] | None = None
     if "analysts" in top:
         entries = reader.section(top["analysts"], "analysts", None)
@@ -140,6 +147,7 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
     tables = reader.section(top.get("tables", {}), "tables", None)
     return Policy(
         trust_schema=reader.flag(top, "trust_schema", "trust_schema"),
+        accounting=rule,
         budget=reader.cap({k: v for k, v in budget.items() if k != "spend"}, "budget"),
         spend=reader.epsilon(budget["spend"], "budget.spend") if "spend" in budget else None,
         analysts=analysts,
@@ -183,7 +191,7 @@ class _Reader:
         except PrivacyParameterError:
             key = path.rpartition(".")[2]
             raise policy_error(
-                self.origin, path, f"must be a positive finite number, not {_show(value)}", f"write {key} = 1.0"
+                self.origin, path, f"must be a positive finite number, not {show(value)}", f"write {key} = 1.0"
             ) from None
 
     def delta(self, value: Any, path: str) -> Decimal:
@@ -191,7 +199,7 @@ class _Reader:
             return to_delta(value)
         except PrivacyParameterError:
             raise policy_error(
-                self.origin, path, f"must be a number from 0 to below 1, not {_show(value)}", "write delta = 1e-9"
+                self.origin, path, f"must be a number from 0 to below 1, not {show(value)}", "write delta = 1e-9"
             ) from None
 
     def cap(self, raw: Any, path: str) -> Cap:
@@ -206,7 +214,7 @@ class _Reader:
         entry = self.section(raw, "limits", names)
         for key, value in entry.items():
             if not _is_integer(value) or value < 1:
-                self.refuse(f"limits.{key}", f"must be a positive integer, not {_show(value)}", f"write {key} = 1000")
+                self.refuse(f"limits.{key}", f"must be a positive integer, not {show(value)}", f"write {key} = 1000")
         return Limits(**entry)
 
     def table(self, raw: Any, path: str) -> TablePolicy:
@@ -228,10 +236,10 @@ class _Reader:
                 "is missing: max_rows_per_unit says nothing without it",
                 'write privacy_unit = "patient_id", or leave max_rows_per_unit out',
             )
-        if bound is not None and (not _is_integer(bound) or bound < 1):
+        if bound is not None and (not _is_integer(bound) or not 1 <= bound <= _MOST_ROWS):
             self.refuse(
                 f"{path}.max_rows_per_unit",
-                f"must be a positive integer, not {_show(bound)}",
+                f"must be an integer from 1 to {_MOST_ROWS:,}, not {show(bound)}",
                 "write max_rows_per_unit = 4",
             )
         if public and unit is not None:
@@ -281,14 +289,14 @@ class _Reader:
             if not isinstance(value, (str, bool, int, float, Decimal, dt.date)):
                 self.refuse(path, f"lists {_kind(value)}, which is no value of a column", "list plain values")
             if value in seen:
-                self.refuse(path, f"lists {_show(value)} twice", "list every value once")
+                self.refuse(path, f"lists {show(value)} twice", "list every value once")
             seen.add(value)
         return tuple(raw)
 
     def other(self, entry: Mapping[str, Any], path: str) -> str | None:
         other = entry.get("other", False)
         if not isinstance(other, (bool, str)) or other == "":
-            self.refuse(path, f"must be true or a label, not {_show(other)}", "write other = true")
+            self.refuse(path, f"must be true or a label, not {show(other)}", "write other = true")
         if other is False:
             return None
         if "values" not in entry:
@@ -317,11 +325,14 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
     """A value of the policy as TOML would write it, cut short."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int) and abs(value) > 10**60:  # Python refuses to print integers of 4,300 digits
+        return "a number of more than 60 digits"
     text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= 40 else text[:39] + "…"
 
 

@@ -17,7 +17,7 @@ from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
 from tacit.sql.workload import Workload
 
 from .answers import assemble, frame_names
-from .connection import Batch, Connection, Params
+from .connection import Batch, Connection, Params, guarded
 from .errors import InterfaceError, OperationalError
 
 _NO_SALT = bytes(32)
@@ -57,7 +57,7 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
             "exact figures are for the curator; this connection was opened for an analyst\n"
             "hint: connect without analyst="
         )
-    with con._open():
+    with con._open(), guarded():
         return compile_batch(batch, con._desk.catalog, params, con._desk.limits)
 
 

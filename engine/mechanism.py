@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.errors import InternalError, PrivacyParameterError, ProgrammingError
+from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
@@ -74,11 +74,8 @@ def choose_plan(
 ) -> JointPlan:
     """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
     amount = to_amount(epsilon, delta)
-    pure = plan_release(blocks, privacy="pure", weights=weights, strategy=strategy, rows=rows)
-    if amount.delta == 0:
-        return pure
-    gaussian = plan_release(blocks, privacy="approximate", weights=weights, strategy=strategy, rows=rows)
-    return gaussian if gaussian.total_error(*amount) < pure.total_error(*amount) else pure
+    plans = _plans(blocks, amount.delta, weights=weights, strategy=strategy, rows=rows)
+    return min(plans, key=lambda plan: plan.total_error(*amount))
 
 
 def choose_plan_for_error(
@@ -93,14 +90,22 @@ def choose_plan_for_error(
     target: Sequence[int] | None = None,
 ) -> tuple[JointPlan, Decimal]:
     """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
-    kinds: tuple[Privacy, ...] = ("pure",) if to_delta(delta) == 0 else ("pure", "approximate")
     found: list[tuple[Decimal, JointPlan]] = []
-    for privacy in kinds:
-        plan = plan_release(blocks, privacy=privacy, weights=weights, strategy=strategy, rows=rows)
+    for plan in _plans(blocks, to_delta(delta), weights=weights, strategy=strategy, rows=rows):
         with suppress(PrivacyParameterError) if found else nullcontext():
             found.append((plan.epsilon_for(error, confidence, delta, target), plan))
     epsilon, plan = min(found, key=lambda pair: pair[0])
     return plan, epsilon
+
+
+def _plans(blocks: Sequence[Block], delta: Decimal, **how: Any) -> list[JointPlan]:
+    """The best plan of every kind that δ allows. A strategy forced by name may be for one kind only."""
+    kinds: tuple[Privacy, ...] = ("pure",) if delta == 0 else ("pure", "approximate")
+    found: list[JointPlan] = []
+    for privacy in kinds:
+        with suppress(NotSupportedError) if found or privacy != kinds[-1] else nullcontext():
+            found.append(plan_release(blocks, privacy=privacy, **how))
+    return found
 
 
 def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:

@@ -28,6 +28,10 @@ Vector = NDArray[np.float64]
 
 _SHORT = Context(prec=3, rounding=ROUND_CEILING)
 _SMALLEST_EPSILON, _LARGEST_EPSILON = 1e-6, 1e6
+_LEAST = Amount(Decimal("1e-17"), Decimal("1e-300"))
+"""Below this ε no noise fits the released integers; below this δ, σ has no float."""
+_LARGEST_SCALE = 2.0**57
+"""In steps of the grid. Values are clamped to ±2⁶², so larger noise would spill out of int64."""
 
 
 class Strategy(Protocol):
@@ -232,6 +236,9 @@ class JointPlan:
         amount = to_amount(epsilon, delta)
         if self.privacy == "approximate" and amount.delta == 0:
             raise PrivacyParameterError("Gaussian noise needs a delta greater than 0")
+        for name, asked, least in zip(Amount._fields, amount, _LEAST, strict=True):
+            if 0 < asked < least:
+                raise PrivacyParameterError(f"no release can be made at {name} = {asked:g}; {least:g} is the least")
         return amount
 
     def _unit_widths(self, confidence: float) -> list[Vector]:
@@ -253,7 +260,8 @@ def _calibrate_laplace(part: Part, epsilon: Fraction) -> Calibrated:
     own = epsilon * part.share
     block = part.block
     grid = released_grid(part.lattice, block.rows_per_unit, block.unit, float(1 / own))
-    return Calibrated("laplace", grid, laplace_scale(grid.sensitivity, own), _step(part, grid), own)
+    scale = _fitting(laplace_scale(grid.sensitivity, own))
+    return Calibrated("laplace", grid, scale, _step(part, grid), own)
 
 
 def _calibrate_gaussian(parts: Sequence[Part], amount: Amount) -> tuple[Calibrated, ...]:
@@ -267,9 +275,17 @@ def _calibrate_gaussian(parts: Sequence[Part], amount: Amount) -> tuple[Calibrat
     coordinates = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
     sigma = gaussian_multiplier(amount.epsilon, amount.delta, coordinates)
     return tuple(
-        Calibrated("gaussian", grid, reach * sigma * (1 + 2.0**-50), _step(part, grid), Fraction(amount.epsilon))
+        Calibrated(
+            "gaussian", grid, _fitting(reach * sigma * (1 + 2.0**-50)), _step(part, grid), Fraction(amount.epsilon)
+        )
         for part, grid, reach in zip(parts, grids, reaches, strict=True)
     )
+
+
+def _fitting(scale: float) -> float:
+    if scale > _LARGEST_SCALE:
+        raise PrivacyParameterError("epsilon is too small for a batch of this size: no release can hold such noise")
+    return scale
 
 
 def _step(part: Part, grid: Grid) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tacit.errors import ProgrammingError
 
 from .amounts import to_amount
 from .exact import integer_vector
@@ -26,9 +27,13 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     W = s.B @ s.L
     amount = to_amount(epsilon, delta)
     rows = np.flatnonzero(np.abs(W).max(axis=1, initial=0.0))
+    if rows.size and not 0 < s.error < np.inf:
+        raise ProgrammingError("the entries of the workload are too large or too small for a release; scale its rows")
+    counts = integer_vector(x, W.shape[1])
+    if not rows.size:
+        return np.zeros(W.shape[0])
     block = Block(W[rows], rows.astype(np.int64))
     plan = assemble([block], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
-    counts = integer_vector(x, W.shape[1])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
     answers[rows] = plan.parts[0].lattice.B @ measurement.values

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
@@ -33,7 +34,7 @@ class Constant:
     """A value and the literal type that DuckDB would give it."""
 
     kind: str
-    """"null", "bool", "int", "decimal", "double", "string", "date" or "timestamp"."""
+    """"null", "bool", "int", "decimal", "double", "float", "string", "date" or "timestamp"."""
     value: Any
 
     @staticmethod
@@ -41,7 +42,7 @@ class Constant:
         """The constant that a Python value stands for; raises TypeError for what has no SQL form here."""
         if isinstance(value, np.generic):
             value = value.item()
-        if value is None:
+        if value is None or value is pd.NaT or value is pd.NA:
             return NULL
         if isinstance(value, datetime) and value.tzinfo is not None:
             raise TypeError("a timestamp with a time zone")
@@ -177,7 +178,8 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
         value, type_ = folded
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
-        return Constant.of(value)
+        found = Constant.of(value)
+        return Constant("float", found.value) if type_ == "FLOAT" and found.kind == "double" else found
     except TypeError:
         raise TypeMismatchError(
             "this constant has no value that a column could be compared with",

@@ -82,6 +82,13 @@ def test_wrong_parameters(params: Any, con: Connection) -> None:
     assert con.budget.spent.epsilon == 0
 
 
+def test_half_a_surrogate_pair_is_no_text(con: Connection) -> None:
+    for sql, params in (("state = '\ud800'", None), ("state = ?", ["\ud800"]), ("state = :s", {"s": "\ud800"})):
+        with pytest.raises(tacit.ProgrammingError, match="surrogate") as caught:
+            con.answer(f"{COUNT} WHERE {sql}", params, epsilon=0.5)
+        check(caught.value)
+
+
 BAD_EPSILON = [0, -1, -0.0, math.nan, math.inf, "0.5", "", True, b"1", [1], 1j, Decimal("NaN"), Decimal(0), np.nan]
 
 
@@ -113,7 +120,7 @@ def test_bad_epsilon_of_a_connection(epsilon: Any, connect: Connect) -> None:
         connect(spend=epsilon)
 
 
-@pytest.mark.parametrize("sets", [3, None, [3], [None], ["ab"], [{"x": 1}], [(1, 2)], []], ids=repr)
+@pytest.mark.parametrize("sets", [3, None, [3], [None], ["ab"], [{"x": 1}], [(1, 2)], [(1, 2), ()], []], ids=repr)
 def test_bad_sets_of_parameters(sets: Any, con: Connection) -> None:
     with pytest.raises(tacit.ProgrammingError) as caught:
         con.cursor().executemany("SELECT count(*) FROM visits WHERE age < ?", sets, epsilon=1)
@@ -186,7 +193,7 @@ def test_error_of_an_average_is_refused_with_a_hint(con: Connection) -> None:
 def test_not_a_database(tmp_path: Path) -> None:
     text = tmp_path / "notes.duckdb"
     text.write_text("these are notes, secret ones")
-    for database in (text, str(text), tmp_path, tmp_path / "missing.duckdb", 3, None, b"x"):
+    for database in (text, str(text), tmp_path, tmp_path / "missing.duckdb", "x" * 5000, 3, None, b"x"):
         with pytest.raises(tacit.OperationalError) as caught:
             tacit.connect(database)
         assert "secret" not in str(caught.value)

@@ -73,6 +73,14 @@ def test_ledger_elsewhere(connect: Connect, tmp_path: Path, clinic: Path) -> Non
     assert not clinic.with_name("clinic.duckdb.ledger").exists()
 
 
+def test_a_link_to_the_database_is_no_second_budget(connect: Connect, clinic: Path, tmp_path: Path) -> None:
+    connect(policy=None, epsilon=1).answer(counts(1), epsilon=1)
+    link = tmp_path / "other name.duckdb"
+    link.symlink_to(clinic)
+    with tacit.connect(link, epsilon=1) as con, pytest.raises(tacit.BudgetError):
+        con.answer(counts(2), epsilon=1)
+
+
 def test_ledger_and_analyst_together_are_refused(connect: Connect, tmp_path: Path) -> None:
     with pytest.raises(tacit.InterfaceError, match="ledger="):
         connect(ledger=tmp_path / "l", analyst="ana")
@@ -205,6 +213,17 @@ class TestAnalysts:
         own = ana.answer(counts(1), epsilon=0.5)
         assert own.cost.epsilon == Decimal("0.5")
         assert ana.budget.analysts["ana"].spent.epsilon == Decimal("0.5")
+
+    def test_one_release_that_is_enough_is_read_alone(self, connect: Connect, policy: dict[str, Any]) -> None:
+        policy["analysts"]["eve"] = {}
+        policy["budget"]["epsilon"] = 1.5
+        ana, bob, eve = (connect(policy=policy, analyst=name) for name in ("ana", "bob", "eve"))
+        ana.answer(counts(1), epsilon=1)
+        bob.answer(counts(1), epsilon=0.5)
+        assert eve.budget.left.epsilon == 0
+        assert not any(eve.explain(counts(1), epsilon=1).cost), "and reading needs nothing of the whole"
+        assert not any(eve.answer(counts(1), epsilon=1).cost)
+        assert eve.budget.analysts["eve"].spent.epsilon == 1
 
 
 def test_open_connection_in_memory() -> None:

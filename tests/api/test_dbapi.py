@@ -80,6 +80,8 @@ def test_description_and_fetch(con: Connection) -> None:
     assert [row[0] for row in rest] == ["other", None]
     assert cur.fetchone() is None
     assert cur.fetchmany(5) == []
+    with pytest.raises(tacit.ProgrammingError, match="number of rows"):
+        cur.fetchmany("all")  # type: ignore[arg-type]
     assert cur.fetchall() == []
 
 
@@ -110,6 +112,13 @@ def test_executemany_is_one_release(con: Connection) -> None:
         seen.append(cur.fetchall())
     assert len(seen) == 3
     assert float(con.budget.spent.epsilon) == 0.5
+
+
+def test_executemany_numbered(con: Connection) -> None:
+    sql = "SELECT count(*) FROM visits WHERE age < $2 AND age >= $1"
+    con.cursor().executemany(sql, [(0, 18), (18, 40)], epsilon=0.5)
+    plain = [sql.replace("$1", young).replace("$2", old) for young, old in (("0", "18"), ("18", "40"))]
+    assert not any(con.answer(plain, epsilon=0.5).cost), "the same batch, written out, is the same release"
 
 
 def test_executemany_named(con: Connection) -> None:

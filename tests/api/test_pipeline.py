@@ -55,9 +55,11 @@ class TestReuse:
     def test_across_connections(self, connect: Connect) -> None:
         assert value(connect().answer(SQL, epsilon=0.5)) == value(connect().answer(SQL, epsilon=0.5))
 
-    def test_weights_are_part_of_the_batch(self, con: Connection, batch: list[str]) -> None:
+    def test_weights_are_part_of_the_batch(self, con: Connection) -> None:
+        batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(10, 90, 10)]
         con.answer(batch, epsilon=0.5)
-        assert any(con.answer(batch, epsilon=0.5, weights=[1, 1, 50]).cost)
+        weighed = con.answer(batch, epsilon=0.5, weights=[1] * 7 + [500])
+        assert any(weighed.cost), "what is known errs more where it matters now"
 
     def test_a_new_version_is_a_new_batch(self, connect: Connect, policy: dict[str, Any]) -> None:
         policy["tables"]["visits"]["version"] = "1"
@@ -245,6 +247,13 @@ class TestSealed:
             con.answer(SQL, epsilon=0.5)
         assert "123456" not in str(caught.value)
         assert caught.value.__context__ is None
+
+
+def test_keys_that_make_no_frame_are_not_charged(con: Connection, watch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "key_frames", lambda _: 1 / 0)
+    with pytest.raises(tacit.InternalError, match="ZeroDivisionError"):
+        con.answer(SQL, epsilon=1)
+    assert con.budget.spent.epsilon == watch.reads == 0
 
 
 def test_several_tables_in_one_release(con: Connection, watch: Any) -> None:

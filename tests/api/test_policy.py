@@ -8,7 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+import tacit
 from tacit import Connection, PolicyError, load_policy
 from tacit.policy import Cap
 from tacit.sql import Range, Values
@@ -119,6 +121,11 @@ BAD = [
         "tables.visits.max_rows_per_unit",
         "max_rows_per_unit = 4",
     ),
+    (
+        ("tables", "visits", {"privacy_unit": "patient_id", "max_rows_per_unit": 10**60}),
+        "tables.visits.max_rows_per_unit",
+        "max_rows_per_unit = 4",
+    ),
     (("tables", "visits", {"privacy_unit": 3, "max_rows_per_unit": 1}), "privacy_unit", "quotes"),
     (
         ("tables", "visits", {"privacy_unit": "patient_id", "max_rows_per_unit": 2, "public": True}),
@@ -137,6 +144,12 @@ BAD = [
     ((*COLUMNS, "age", {"values": []}), "columns.age.values", "values = ["),
     ((*COLUMNS, "age", {"values": [1, 1]}), "columns.age.values", "once"),
     ((*COLUMNS, "age", {"values": [[1]]}), "columns.age.values", "plain values"),
+    ((*COLUMNS, "age", {"values": [1, 2**31]}), "columns.age.values has 2147483648", "whole number"),
+    ((*COLUMNS, "age", {"min": 0, "max": 2**31}), "columns.age.max has 2147483648", "whole number"),
+    ((*COLUMNS, "age", {"min": 0, "max": 10**5000}), "columns.age.max", "whole number"),
+    ((*COLUMNS, "bill", {"values": [0.25, 1.234]}), "columns.bill.values has 1.234", "a number"),
+    ((*COLUMNS, "bill", {"values": [1e12]}), "columns.bill.values", "a number"),
+    ((*COLUMNS, "state", {"values": ["NY", "\ud800"]}), "columns.state.values", "text in quotes"),
     ((*COLUMNS, "age", 120), "columns.age", "{ min = 0, max = 120 }"),
     ((*COLUMNS, "cost", {"min": 0.0, "max": float("inf")}), "columns.cost.max", "a number"),
     ((*COLUMNS, "state", {"min": "A", "max": "Z"}), "columns.state", "values = ["),
@@ -165,6 +178,15 @@ def test_bad_policy_names_the_key_and_the_cure(
     assert path in first
     assert cure in hint
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_values_of_a_float_column_are_floats() -> None:
+    with duckdb.connect() as db:
+        db.execute("CREATE TABLE t AS SELECT 0.1::FLOAT AS a FROM range(50)")
+        policy = {"tables": {"t": {"columns": {"a": {"values": [0.1, 0.2]}}}}}
+        con = tacit.connect(db, policy=policy)
+        (frame,) = tacit.testing.exact_answers(con, "SELECT a, count(*) AS n FROM t GROUP BY a")
+    assert frame["n"].tolist() == [50, 0, 0]
 
 
 def test_malformed_toml_shows_the_line(tmp_path: Path, connect: Connect) -> None:

@@ -79,6 +79,12 @@ def test_refused_for_an_analyst(connect: Connect) -> None:
             exact(con, COUNTS)
 
 
+def test_a_defect_below_is_an_error_of_the_tree(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tacit.testing, "compile_batch", lambda *_: [][0])
+    with pytest.raises(tacit.InternalError, match="IndexError"):
+        tacit.testing.unit_counts(con, COUNTS[:1])
+
+
 def test_nothing_is_charged(con: Connection) -> None:
     tacit.testing.exact_answers(con, COUNTS[:1])
     assert con.budget.spent.epsilon == 0

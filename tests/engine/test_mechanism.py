@@ -18,7 +18,7 @@ from tacit.engine.lattice import exact_answers
 from tacit.engine.mechanism import choose_plan, choose_plan_for_error, measure, plan_release
 from tacit.engine.plan import Block, JointPlan, block_of
 from tacit.engine.strategy import Privacy
-from tacit.errors import InternalError, PrivacyParameterError, ProgrammingError
+from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
 from .workloads import WORKLOADS, paper, prefix, sums_and_counts
 
@@ -187,6 +187,16 @@ def test_the_better_kind_of_noise_is_chosen() -> None:
     assert plan.total_error(0.1, 1e-3) < other.total_error(0.1)
 
 
+def test_a_strategy_for_one_kind_of_noise_can_be_forced() -> None:
+    block = block_of(prefix(6))
+    assert choose_plan([block], 1, 1e-6, strategy="coa").privacy == "approximate"
+    plan, epsilon = choose_plan_for_error([block], 100.0, 0.95, 1e-6, strategy="coa")
+    assert (plan.name, plan.privacy) == ("coa", "approximate")
+    assert plan.half_width(epsilon, 1e-6).max() <= 100
+    with pytest.raises(NotSupportedError, match="approximate"):
+        choose_plan([block], 1, strategy="coa")
+
+
 def test_cost_is_what_the_noise_uses() -> None:
     pure = plan_release([block_of(paper())], privacy="pure")
     gaussian = plan_release([block_of(paper())], privacy="approximate")
@@ -266,6 +276,15 @@ def test_tiny_and_huge_epsilon() -> None:
     assert plan.stderr(Decimal("1e-12")).max() == pytest.approx(plan.stderr(1).max() * 1e12, rel=1e-2)
     (m,) = measure(plan, [np.arange(4)], 1e6)
     assert plan.parts[0].lattice.B @ m.values == pytest.approx([0, 1, 3, 6], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "amount", [("1e-17", 0), ("1e-18", 0), ("1e-300", 0), ("1e-399", 0), (1, "1e-301"), (1, "1e-399")]
+)
+def test_amounts_too_small_for_any_release(amount: tuple[Any, Any]) -> None:
+    epsilon, delta = map(Decimal, amount)
+    with pytest.raises(PrivacyParameterError, match="no release can"):
+        choose_plan([block_of(prefix(4))], epsilon, delta)
 
 
 def test_description_is_canonical_and_data_free() -> None:

@@ -35,6 +35,16 @@ def test_zero_rows_are_answered_with_zero() -> None:
     assert release(optimize(W), [3, 4], 1.0)[1] == 0
 
 
+@pytest.mark.parametrize(("privacy", "delta"), [("pure", 0.0), ("approximate", 1e-4)])
+def test_a_workload_of_zeros(privacy: Privacy, delta: float) -> None:
+    assert release(optimize(np.zeros((2, 3)), privacy=privacy), [3, 4, 5], 1.0, delta).tolist() == [0, 0]
+
+
+def test_entries_whose_squares_are_no_floats() -> None:
+    with pytest.raises(ProgrammingError, match="scale its rows"):
+        release(optimize([[1e-300, 1e-310]]), [3, 4], 1.0)
+
+
 @pytest.mark.parametrize("x", [[1.5, 2], [1], [True, False], "12", [math.nan, 0], None])
 def test_only_whole_numbers(x: Any) -> None:
     with pytest.raises(ProgrammingError):

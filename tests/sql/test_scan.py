@@ -164,3 +164,32 @@ def test_a_source_reads_no_other_file(tmp_path: Path) -> None:
         with pytest.raises(duckdb.Error):
             cursor.execute(statement)
     source.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "constants"),
+    [
+        ("i", [str(k) for k in range(-12, 115)]),
+        ("b", [str(k) for k in range(2**53 - 40, 2**53 + 40)]),
+        ("d", [repr(k / 7) for k in range(-60, 200)] + ["0.1", "18.5"]),
+        ("f", [repr(k / 7) for k in range(-60, 200)] + ["0.1", "18.5"]),
+        ("n", [str(k / 100) for k in range(-50, 1900, 7)] + ["1.105"]),
+        (
+            "da",
+            [f"DATE '2024-01-01' + INTERVAL '{k}' DAY" for k in range(-40, 400, 3)],
+        ),
+        ("ts", [f"TIMESTAMP '2024-01-01' + INTERVAL '{k}' HOUR" for k in range(-400, 2000, 17)]),
+    ],
+)
+def test_many_cuts_are_looked_up_exactly(
+    database: duckdb.DuckDBPyConnection, source: Source, catalog: Catalog, column: str, constants: list[str]
+) -> None:
+    """The lookup by slots agrees with DuckDB's own comparison for every constant, NaN and infinities included."""
+    queries = [f"SELECT count(*) FROM t WHERE {column} {op} {c}" for c in constants for op in ("<", "=", ">=")]
+    workload = compile_batch(queries, catalog)
+    (scan,) = workload.scans
+    assert "list_extract" in render(scan, b"")
+    ours = workload.matrix @ source.count(scan, b"")
+    theirs = [database.execute(query).fetchone()[0] for query in queries]  # type: ignore[index]
+    rows = [query.columns[0].output.rows[0] for query in workload.queries]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(ours[rows], theirs)
