@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import optimize
@@ -24,7 +24,9 @@ def test_lower_bounds_are_below_the_optimum_and_upper_bounds_above(W: np.ndarray
     assert best.error <= coa_upper_bound(W) * (1 + 1e-3) + 1e-12
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(
+    max_examples=10, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
 @given(W=WORKLOADS)
 def test_lemma_3_is_above_the_best_pure_strategy(W: np.ndarray) -> None:
     assert optimize(W, privacy="pure").error <= lemma3_bound(W) * (1 + 1e-9) + 1e-12
