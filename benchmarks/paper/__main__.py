@@ -14,6 +14,7 @@ from benchmarks.paper import coa, lrm
 from benchmarks.paper.figures import Figure, Row, rows
 from benchmarks.paper.report import write_csv, write_markdown
 from benchmarks.paper.sizes import SIZES
+from benchmarks.paper.store import Store
 from benchmarks.paper.tasks import Outcome, Task, attempt
 from benchmarks.paper.words import compare
 
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(f"no figure is called {', '.join(options.only)}")
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    outcomes = _run(list(dict.fromkeys(point.task for figure in wanted for point in figure.points)), options.jobs)
+    tasks = list(dict.fromkeys(point.task for figure in wanted for point in figure.points))
+    store = Store(folder / "measured.jsonl", resume=options.resume)
+    outcomes = _measure(tasks, store, options.jobs)
     found = {figure: rows(figure, outcomes) for figure in wanted}
     for figure, part in found.items():
         write_csv(folder, figure, part)
@@ -46,15 +49,15 @@ def _asked(figure: Figure, only: Sequence[str]) -> bool:
     return not only or any(figure.name == name or figure.name.startswith(f"{name} ") for name in only)
 
 
-def _run(tasks: Sequence[Task], jobs: int) -> dict[Task, Outcome]:
+def _measure(tasks: Sequence[Task], store: Store, jobs: int) -> dict[Task, Outcome]:
     """Every task once. Workers are fresh processes of one BLAS thread each: forked ones would share its state."""
-    outcomes: dict[Task, Outcome] = {}
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for task, outcome in zip(tasks, pool.map(attempt, tasks), strict=True):
-            outcomes[task] = outcome
-            if len(outcomes) % 50 == 0:
-                print(f"{len(outcomes)} of {len(tasks)} measured", flush=True)
-    return outcomes
+    missing = store.missing(tasks)
+    if jobs == 1:
+        store.keep(missing, map(attempt, missing))
+    else:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            store.keep(missing, pool.map(attempt, missing))
+    return store.outcomes(tasks)
 
 
 def _draw(folder: Path, found: dict[Figure, list[Row]]) -> None:
@@ -73,6 +76,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", help="counts for LRM 2 and 3 (.npy or text) in place of generated ones")
     parser.add_argument("--out", default="build/paper")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--resume", action="store_true", help="keep what an earlier run into the same folder measured")
     parser.add_argument("--no-plots", action="store_true")
     return parser.parse_args(arguments)
 

@@ -35,7 +35,8 @@ def _gamma(sizes: Sizes, data: str | None) -> list[Figure]:
     errors, times = [], []
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
-        found = _tuned([(gamma, Relaxed(setting, gamma=gamma, data=data)) for gamma in sizes.gammas], workload)
+        tasks = [(g, Relaxed(setting, gamma=g, data=data, limit=sizes.named_limit)) for g in sizes.gammas]
+        found = _tuned(tasks, workload)
         errors += found[0]
         times += found[1]
     return [
@@ -48,7 +49,8 @@ def _rank(sizes: Sizes, data: str | None) -> list[Figure]:
     errors, times = [], []
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
-        found = _tuned([(ratio, Relaxed(setting, ratio=ratio, data=data)) for ratio in sizes.ratios], workload)
+        tasks = [(r, Relaxed(setting, ratio=r, data=data, limit=sizes.named_limit)) for r in sizes.ratios]
+        found = _tuned(tasks, workload)
         errors += found[0]
         times += found[1]
     axis = "r / rank(W)"

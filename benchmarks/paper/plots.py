@@ -54,7 +54,7 @@ def draw(folder: Path, sheet: str, figures: Sequence[tuple[Figure, Sequence[Row]
     for line, across in zip(lines.values(), axes, strict=True):
         for (figure, panel, part), ax in zip(line, across, strict=False):
             _panel(ax, figure, panel, part)
-        across[0].set_ylabel(line[0][0].value)
+        across[0].set_ylabel(line[0][0].value, fontsize=9)
         for ax in across[len(line) :]:
             ax.set_visible(False)
     handles: dict[str, Any] = {}
@@ -76,7 +76,9 @@ def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
         points = [(row.x, row.y) for row in part if row.series == name and row.y > 0 and not math.isnan(row.y)]
         if points:
             colour, line, mark = _STYLES[name]
-            ax.plot(*zip(*points, strict=True), color=colour, linestyle=line, marker=mark, markersize=4, label=name)
+            # An open mark on top: where tacit meets the best named strategy, both can be seen.
+            shape = {"markersize": 7, "markerfacecolor": "none"} if name == "tacit" else {"markersize": 4}
+            ax.plot(*zip(*points, strict=True), color=colour, linestyle=line, marker=mark, label=name, **shape)
     ax.set_yscale("log")
     values = sorted({row.x for row in part})
     if figure.log_x:
@@ -84,7 +86,7 @@ def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
         ax.xaxis.set_major_locator(FixedLocator(values))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.set_xticklabels([f"{x:g}" for x in values], fontsize=7)
-    ax.tick_params(labelsize=8)
+    ax.tick_params(which="both", labelsize=7)
     ax.set_xlabel(figure.axis, fontsize=9)
     number = " ".join(figure.name.split()[1:2])
     ax.set_title(f"Figure {number}: {panel}", fontsize=9)

@@ -81,30 +81,31 @@ QUICK = Sizes(
     square=128,
     time_n=128,
     time_m=256,
-    own_limit=2.0,
-    named_limit=30.0,
+    own_limit=None,
+    named_limit=None,
 )
 
+# For the tests: one of everything, and as many settings as possible shared between figures.
 TINY = Sizes(
     tuning=(4, 8),
-    gammas=(1e-2, 1.0),
+    gammas=(1e-2, 10.0),
     ratios=(0.8, 1.2),
-    lrm_m=6,
+    lrm_m=4,
     lrm_n=16,
-    lrm_ns=(8, 16),
-    lrm_ms=(4, 6),
-    shares=(0.2, 1.0),
+    lrm_ns=(4, 16),
+    lrm_ms=(4,),
+    shares=(0.3, 1.0),
     convergence=(8, 8),
     steps=(0, 2, 10),
     coa_m=8,
     coa_n=8,
     coa_ns=(8, 16),
-    coa_ms=(4, 8),
+    coa_ms=(8,),
     square=8,
     time_n=8,
-    time_m=12,
-    own_limit=0.2,
-    named_limit=10.0,
+    time_m=8,
+    own_limit=None,
+    named_limit=None,
 )
 
 SIZES = {"tiny": TINY, "quick": QUICK, "full": FULL}
