@@ -4,7 +4,7 @@ PY := .venv/bin/python
 SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py sql/*.py sql/*/*.py)
 EDITABLE := --config-settings editable_mode=strict -e
 
-.PHONY: demo test audit paper check format lint types links
+.PHONY: demo test fuzz audit paper check format lint types links
 
 demo: .venv/demo links  ## answer a batch over a generated clinic and show what it costs
 	@$(PY) examples/clinic.py
@@ -14,6 +14,9 @@ test: .venv/dev links  ## the whole test suite, doctests and README blocks inclu
 
 audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit
+
+fuzz: .venv/dev links  ## 50,000 random queries against DuckDB, ten times what the test suite asks
+	@TACIT_FUZZ=10 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py
 
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
 

@@ -24,6 +24,7 @@ from .scan import Measure, Scan, grid_shape
 from .workload import Cell
 
 Integers = NDArray[np.int64]
+Tags = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ def build_cells(
     matrix = np.zeros((rows, len(first)))
     start = 0
     for block, tag in zip(blocks, tags, strict=True):
+        if block.size == 1 and block.measure is None:
+            matrix[start] = _at(tag, points) != 0
+            start += 1
+            continue
         at = _at(tag, points) - 1
         (counted,) = np.nonzero(at >= 0)
         row, end = divmod(at[counted], 2)
@@ -114,7 +119,7 @@ class _Grid:
         self._measures = {m.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
 
-    def tags(self, block: Block) -> Integers:
+    def tags(self, block: Block) -> Tags:
         """0 where the block counts nothing, else 1 + 2 · (row within the block) + (1 at a measure's high end)."""
         counted = self._truth(block.where) == TRUE
         if block.present is not None:
@@ -128,8 +133,10 @@ class _Grid:
             axis, _ = self._measures[block.measure]
             end = self._along(axis, np.arange(2))
             counted = counted & (self.weights(block)[end] != 0)
-            return np.where(counted, 1 + 2 * row + end, 0)
-        return np.where(counted, 1 + 2 * row, 0)
+            return np.where(counted, 1 + 2 * row + end, 0).astype(np.int32)
+        if not block.keys:
+            return np.asarray(counted, dtype=np.int32).reshape(counted.shape or row.shape)
+        return np.where(counted, 1 + 2 * row, 0).astype(np.int32)
 
     def weights(self, block: Block) -> NDArray[np.float64]:
         """What a point adds at the low and at the high end of the block's measure; 1 for a count."""
@@ -164,7 +171,7 @@ class _Grid:
         return vector.reshape(shape)
 
 
-def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+def _merge(tags: Sequence[Tags], shape: tuple[int, ...]) -> tuple[Integers, Integers]:
     """(cell of every grid point or -1, first grid point of every cell)."""
     sums = np.zeros(shape, dtype=np.uint64)
     for k, tag in enumerate(tags):
@@ -176,11 +183,13 @@ def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, 
         if clash is None:
             break
         # Two different columns hashed alike: split the cells by that block and look again.
-        keys = cell_of * (clash.max() + 1) + np.broadcast_to(clash, shape).reshape(-1)
-    points = np.unravel_index(first, shape)
-    counted = np.zeros(len(first), dtype=bool)
+        split = cell_of * (int(clash.max()) + 1) + np.broadcast_to(clash, shape).reshape(-1)
+        keys = split.astype(np.uint64)
+    counted = sums.reshape(-1)[first] != 0
+    (zero,) = np.nonzero(~counted)  # all tags are zero there, or their hash happens to be
+    points = np.unravel_index(first[zero], shape)
     for tag in tags:
-        counted |= _at(tag, points) != 0
+        counted[zero] |= _at(tag, points) != 0
     order = np.argsort(np.where(counted, first, np.iinfo(np.int64).max), kind="stable")
     kept = int(counted.sum())
     new = np.full(len(first), -1, dtype=np.int64)
@@ -188,15 +197,15 @@ def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, 
     return new[cell_of], first[order[:kept]]
 
 
-def _constant_on(tag: Integers, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:
+def _constant_on(tag: Tags, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:
     flat = np.broadcast_to(tag, shape).reshape(-1)
     return bool(np.array_equal(flat, flat[first][cell_of]))
 
 
-def _at(tag: Integers, points: tuple[Integers, ...]) -> Integers:
+def _at(tag: Tags, points: tuple[Integers, ...]) -> Tags:
     """A broadcastable array at points of the full grid."""
-    index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, tag.shape, strict=True))
-    return tag[index]
+    index = tuple(p if length > 1 else 0 for p, length in zip(points, tag.shape, strict=True))
+    return np.broadcast_to(tag[index], points[0].shape)
 
 
 class CellList(Sequence[Cell]):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from tacit.errors import LimitError
 
@@ -42,11 +43,7 @@ def compile_batch(
             f"the batch would need a matrix of {len(reader.specs):,} answers by {width:,} cells",
             hint="split it into several batches, or name fewer constants",
         )
-    matrix = np.zeros((len(reader.specs), width))
-    combine = _combinations(reader)
-    for table, part in zip(reader.tables, parts, strict=True):
-        rows = [number for numbers in table.blocks.values() for number in numbers]
-        matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
+    matrix = _combined(reader, parts, width)
     if not np.all(np.isfinite(matrix)):
         raise LimitError("a number in the batch is too large to compute with", hint="use smaller factors")
     return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))
@@ -60,6 +57,18 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
             "the statement nests too deep",
             sql=statement.source, start=statement.start, end=statement.end, hint="write it with fewer levels",
         ) from None  # fmt: skip
+
+
+def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:
+    """The rows of the workload, as the combinations of rows of blocks that they are."""
+    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.block_count)]:
+        return parts[0].matrix  # every row is a block's own row, in order: nothing to combine and nothing to copy
+    matrix = np.zeros((len(reader.specs), width))
+    combine = _combinations(reader)
+    for table, part in zip(reader.tables, parts, strict=True):
+        rows = [number for numbers in table.blocks.values() for number in numbers]
+        matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
+    return matrix
 
 
 def _combinations(reader: BatchReader) -> sparse.csr_array:

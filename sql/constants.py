@@ -24,9 +24,10 @@ _FOLDABLE = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Interval, exp.Var, exp.IntervalSpan,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In,
 )  # fmt: skip
+"""What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
+_CONSTANT = (*_FOLDABLE, exp.Placeholder)
 _LONGEST_NUMBER = 400
 """Digits; DuckDB's own numbers end far earlier."""
-"""What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,9 @@ class Parameters:
 
 def is_constant(node: exp.Expr) -> bool:
     """Whether an expression names no column and calls nothing."""
-    return all(isinstance(n, (*_FOLDABLE, exp.Placeholder)) for n in node.walk())
+    if isinstance(node, exp.Literal | exp.Column):  # nearly every operand is one of the two
+        return isinstance(node, exp.Literal)
+    return all(isinstance(n, _CONSTANT) for n in node.walk())
 
 
 def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:

@@ -17,8 +17,10 @@ from tacit.errors import LimitError, ParameterError, SqlSyntaxError, Unsupported
 
 DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE, TokenType.NOT}
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_SIGNS = {TokenType.NOT, TokenType.DASH, TokenType.TILDE}
+_PLAIN = {TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.COMMA, TokenType.IDENTIFIER}
 _OPERATORS = {
     TokenType.AND, TokenType.OR, TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.MOD,
     TokenType.DPIPE, TokenType.DCOLON, TokenType.IS, TokenType.NOT, TokenType.UNION, TokenType.JOIN, TokenType.EQ,
@@ -82,8 +84,11 @@ def bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
-    """Split a batch into statements. Raises only errors that point at the text."""
+def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statement]:
+    """The statements of a batch, parsed one by one so that one tree is kept at a time.
+
+    Raises only errors that point at the text.
+    """
     texts = [batch] if isinstance(batch, str) else batch
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise SqlSyntaxError("a batch is one SQL string or a list of them", hint='write ["SELECT …", "SELECT …"]')
@@ -96,14 +101,12 @@ def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
         raise LimitError(
             f"the batch has more than {limits.statements:,} statements", hint="split it into several batches"
         )
-    statements: list[Statement] = []
+    if not chunks:
+        raise SqlSyntaxError("the batch is empty", hint="write at least one SELECT")
     placeholders = 0
     for tokens, text in chunks:
         tokens, placeholders = _number_placeholders(tokens, placeholders, text)
-        statements.append(_parse_one(tokens, text, limits))
-    if not statements:
-        raise SqlSyntaxError("the batch is empty", hint="write at least one SELECT")
-    return statements
+        yield _parse_one(tokens, text, limits)
 
 
 def _chunks(text: str) -> Iterator[list[Token]]:
@@ -169,12 +172,13 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
         end=end,
         hint="write it with fewer parentheses",
     )
-    if len(tokens) > limits.words or _operators(tokens) > limits.operators:
+    depth, operators = _measured(tokens) if len(tokens) <= limits.words else (0, 0)
+    if len(tokens) > limits.words or operators > limits.operators:
         raise LimitError(
             f"the statement has more than {limits.words:,} words or {limits.operators:,} operators",
             sql=text, start=start, end=end, hint="split it into several statements, or write IN for a long OR",
         )  # fmt: skip
-    if _depth(tokens) > limits.nesting:
+    if depth > limits.nesting:
         raise too_deep
     if tokens[0].token_type not in _BEGINNINGS:
         raise UnsupportedSqlError(
@@ -193,27 +197,24 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
     return Statement(text, start, end, trees[0])
 
 
-def _operators(tokens: list[Token]) -> int:
-    """How many signs make the tree deeper; a string right after a string is joined to it."""
-    count, before = 0, None
+def _measured(tokens: list[Token]) -> tuple[int, int]:
+    """(how deep the statement nests, how many signs make its tree deeper); a string after a string is joined to it."""
+    depth = deepest = chain = operators = 0
+    before = None
     for token in tokens:
         kind = token.token_type
-        count += kind in _OPERATORS or (kind == before == TokenType.STRING)
-        before = kind
-    return count
-
-
-def _depth(tokens: list[Token]) -> int:
-    depth = deepest = chain = 0
-    for token in tokens:
-        kind = token.token_type
-        chain = chain + 1 if kind in (TokenType.NOT, TokenType.DASH, TokenType.TILDE) else 0
-        if kind in _OPENING and kind != TokenType.NOT:
+        if kind in _PLAIN and kind != before:
+            before, chain = kind, 0
+            continue
+        chain = chain + 1 if kind in _SIGNS else 0
+        if kind in _OPENING:
             depth += 1
         elif kind in _CLOSING:
             depth -= 1
+        operators += kind in _OPERATORS or (kind == before == TokenType.STRING)
         deepest = max(deepest, depth + chain)
-    return deepest
+        before = kind
+    return deepest, operators
 
 
 @contextmanager

@@ -21,6 +21,9 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 """What every DuckDB that tacit opens is opened with: no files, no network, no way to change that."""
 
+Named = tuple[str, tuple[tuple[str, str], ...]]
+"""A relation's name, and the name and type of each of its columns."""
+
 _local = threading.local()
 
 
@@ -122,14 +125,22 @@ def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series
 
 
 @lru_cache(maxsize=4096)
-def display_name(expression: str, columns: tuple[tuple[str, str], ...], table: str) -> str | None:
-    """The name DuckDB gives to an unnamed output column; None when it cannot say."""
-    nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
-    query = f"SELECT {expression} FROM (SELECT {nulls}) AS {quote(table)} LIMIT 0"  # noqa: S608
+def display_name(expression: str, relations: tuple[Named, ...], tables: tuple[Named, ...] = ()) -> str | None:
+    """The name DuckDB gives to an unnamed output column; None when it cannot say.
+
+    ``relations`` are what FROM brings in, ``tables`` what subqueries of the expression read: (name, columns).
+    """
+    source = ", ".join(f"({_nulls(columns)}) AS {quote(name)}" for name, columns in relations)
+    known = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)
+    query = f"{f'WITH {known} ' if known else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
     try:
         return str(_connection().execute(query).description[0][0])
     except duckdb.Error:
         return None
+
+
+def _nulls(columns: tuple[tuple[str, str], ...]) -> str:
+    return "SELECT " + (", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1")
 
 
 def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:

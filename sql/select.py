@@ -445,13 +445,17 @@ class SelectReader:
             return "count_star()"
         if isinstance(item, exp.Column):
             return item.name
-        names = self._relation.names if self._relation is not None else ()
-        columns = tuple(
-            dict.fromkeys((c.name if not c.expression else n, c.type) for _, cs in names for n, c in cs.items())
+        named = self._relation.names if self._relation is not None else ()
+        relations = tuple(
+            (alias or "t", tuple((c.name if c.name.lower() == n else n, c.type) for n, c in columns.items()))
+            for alias, columns in named
+        )
+        inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
+        tables = tuple(
+            (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
         )
         text = item.sql("duckdb", normalize_functions=False)
-        alias = names[0][0] if names else "t"
-        return scratch.display_name(text, columns, alias or "t") or text
+        return scratch.display_name(text, relations, tables) or text
 
     def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         start, end = self._statement.span(node)
