@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import testing
+from . import ledger, testing
 from .answers import Answer, Answers
 from .budget import Account, Budget
 from .connect import connect
@@ -88,6 +88,7 @@ __all__ = [
     "Warning",
     "apilevel",
     "connect",
+    "ledger",
     "load_policy",
     "paramstyle",
     "testing",

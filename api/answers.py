@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from string import ascii_lowercase, ascii_uppercase
@@ -72,6 +72,8 @@ class Answers(Sequence[Answer]):
     """What this call was charged: zero when a stored release was good enough."""
     strategy: str
     confidence: float
+    histogram: Callable[[], pd.DataFrame]
+    """What ``cells`` calls."""
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...
@@ -111,6 +113,14 @@ class Answers(Sequence[Answer]):
             }
         )
 
+    def cells(self) -> pd.DataFrame:
+        """The estimated counts of the batch's cells, with which every answer agrees: a synthetic histogram.
+
+        One row per cell: ``table``, ``label``, ``count``, ``stderr``. A cell that no query tells by itself has
+        an infinite ``stderr``: the counts agree with the answers, and many others would too.
+        """
+        return self.histogram()
+
     def __repr__(self) -> str:
         noun = "query" if len(self) == 1 else "queries"
         return (
@@ -131,13 +141,14 @@ def frame(
     paid: Amount = NOTHING,
     cost: Amount = NOTHING,
     strategy: str = "none",
+    histogram: Callable[[], pd.DataFrame],
 ) -> Answers:
     """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
     half_width = estimate.half_width(confidence)
     answers = tuple(
         _answer(query, own, estimate, half_width, confidence) for query, own in zip(workload.queries, keys, strict=True)
     )
-    return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence)
+    return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence, histogram)
 
 
 def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:

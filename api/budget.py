@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property, partial
 
 from tacit.engine import Amount
-from tacit.engine.amounts import NOTHING
-from tacit.engine.ledger import Ledger
+from tacit.engine.amounts import NOTHING, to_amount
+from tacit.engine.composition import Event, rule_named
+from tacit.engine.ledger import Ledger, Request
 
 from .errors import LedgerError, PolicyError
 from .policy import Cap
@@ -34,6 +36,19 @@ class Budget(Account):
     """
 
     analysts: Mapping[str, Account] = field(default_factory=dict)
+    rule: str = "sum"
+    """How charges add up: ``sum`` or ``zcdp``, fixed when the ledger was created."""
+    compose: Callable[[], float] = field(default=lambda: 0.0, repr=False, compare=False)
+
+    @cached_property
+    def realised(self) -> float:
+        """The ε at the cap's δ that everything charged so far really comes to, by privacy-loss distributions.
+
+        For information: it is computed from the recorded mechanisms, never from data, and it admits nothing,
+        because stopping at it is not proven safe for batches that are chosen adaptively. Computed when first
+        looked at.
+        """
+        return self.compose()
 
     def __str__(self) -> str:
         lines = [super().__str__(), *(f"  {name}: {account}" for name, account in self.analysts.items())]
@@ -45,7 +60,7 @@ class Store:
     """Where a ledger lies: ``find`` gives it when there is one, ``create`` makes it with a cap."""
 
     find: Callable[[], Ledger | None]
-    create: Callable[[Amount], Ledger]
+    create: Callable[[Amount, str], Ledger]
 
 
 class Purse:
@@ -63,12 +78,17 @@ class Purse:
         asked: Cap,
         analyst: str | None = None,
         analysts: Mapping[str, Cap] | None = None,
+        accounting: str | None = None,
     ) -> None:
-        """``stated`` is the cap of the whole, for a new ledger; ``asked`` is this connection's, not larger."""
+        """``stated`` is the cap of the whole, for a new ledger; ``asked`` is this connection's, not larger.
+
+        ``accounting`` is the rule of a new ledger; an existing one with another rule is refused.
+        """
         self._store = store
         self._stated = stated
         self._asked = asked
         self._analysts = analysts or {}
+        self._accounting = accounting
         self._ledger: Ledger | None = None
         self.analyst = analyst
         self.peek()  # a cap above the ledger's is refused when connecting, not at the first answer
@@ -92,7 +112,7 @@ class Purse:
                     "hint: write epsilon = 1.0 under [budget] in the policy, or connect(…, epsilon=1.0)"
                 )
             ledger = self._ledger = self._checked(
-                self._store.create(Amount(stated.epsilon, stated.delta or Decimal(0)))
+                self._store.create(Amount(stated.epsilon, stated.delta or Decimal(0)), self._accounting or "sum")
             )
         return ledger
 
@@ -111,6 +131,18 @@ class Purse:
         """The analyst's own cap; ``None`` when the policy sets none for this connection's analyst."""
         return None if self.analyst is None else self._cap_of(self.analyst)
 
+    @property
+    def rule(self) -> str:
+        """The composition rule: the ledger's, or the one that a new ledger will have."""
+        ledger = self.peek()
+        return (self._accounting or "sum") if ledger is None else ledger.rule
+
+    def first_cost(self, request: Request) -> Amount:
+        """What a request would be charged if it were the first of a new ledger."""
+        event = Event(to_amount(request.epsilon, request.delta), request.rho)
+        cap = self.cap
+        return event.amount if cap is None else rule_named(self.rule).spent([event], cap)
+
     def budget(self) -> Budget:
         """What was spent and is left, now."""
         ledger = self.peek()
@@ -123,7 +155,10 @@ class Purse:
             own_left = own if ledger is None else ledger.left(name, own)
             own_spent = NOTHING if ledger is None else ledger.spent(name)
             accounts[name] = Account(own, own_spent, smaller(left, own_left))
-        return Budget(cap, NOTHING if ledger is None else ledger.spent(), left, accounts)
+        if ledger is None:
+            return Budget(cap, NOTHING, left, accounts, self.rule)
+        compose = partial(ledger.realised, float(cap.delta))
+        return Budget(cap, ledger.spent(), left, accounts, self.rule, compose)
 
     def _cap_of(self, analyst: str) -> Amount | None:
         own = self._analysts.get(analyst, Cap())
@@ -135,6 +170,11 @@ class Purse:
         )
 
     def _checked(self, ledger: Ledger) -> Ledger:
+        if self._accounting not in (None, ledger.rule):
+            raise LedgerError(
+                f'the ledger accounts by "{ledger.rule}", fixed when it was created, and the policy says '
+                f'"{self._accounting}"\nhint: write accounting = "{ledger.rule}" in the policy, or leave it out'
+            )
         for name, wanted, allowed in (
             ("epsilon", self._stated.epsilon, ledger.cap.epsilon),
             ("delta", self._stated.delta, ledger.cap.delta),

@@ -81,6 +81,7 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
         public=declared.public,
         version=declared.version or "",
         view=table.view,
+        path=table.path,
     )
 
 

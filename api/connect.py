@@ -61,7 +61,7 @@ def connect(
         raise OperationalError("there is no database file of that name\nhint: give the path of a file") from None
     try:
         catalog = build_catalog(rules, source)
-        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts)
+        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts, rules.accounting)
     except BaseException:
         source.close()
         raise
@@ -110,14 +110,14 @@ def _store(database: Any, path: Path | None, ledger: str | os.PathLike[str] | No
     def find() -> Ledger | None:
         return Ledger.open(place) if place.exists() else None
 
-    def create(cap: Amount) -> Ledger:
-        return Ledger.open_or_create(place, cap.epsilon, cap.delta)
+    def create(cap: Amount, rule: str) -> Ledger:
+        return Ledger.open_or_create(place, cap.epsilon, cap.delta, rule=rule)
 
     return Store(find, create)
 
 
 def _memory_store(database: Any) -> Store:
-    def create(cap: Amount) -> Ledger:
-        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta))
+    def create(cap: Amount, rule: str) -> Ledger:
+        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta, rule=rule))
 
     return Store(lambda: _MEMORY.get(database), create)

@@ -64,15 +64,20 @@ class Connection:
         weights: Sequence[float] | None = None,
         strategy: str | None = None,
         nonnegative: bool = False,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
-        ``nonnegative`` changes no prediction: that post-processing depends on the released values.
+        ``nonnegative`` and ``integer`` change no prediction: that is post-processing of the released values.
         """
         with self._open(), guarded():
             return explain(
                 self._desk,
-                self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
+                self._ask(
+                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
+                    *(nonnegative, integer, refresh),
+                ),
             )
 
     def answer(
@@ -87,19 +92,26 @@ class Connection:
         weights: Sequence[float] | None = None,
         strategy: str | None = None,
         nonnegative: bool = False,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Answers:
         """Answer all queries of the batch in one joint release.
 
         ``epsilon`` and ``delta`` are what the whole batch costs; or ``error`` asks for the smallest budget with
         which every figure is within ±error at ``confidence``. ``weights`` says how much each query's error
-        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero.
+        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero,
+        ``integer`` rounds. What was released before is used, and only what it does not tell as exactly as asked
+        is bought; ``refresh`` buys new noise for the whole batch all the same.
 
         Guarantee: that of ``pipeline.answer``.
         """
         with self._open(), guarded():
             return answer(
                 self._desk,
-                self._ask(batch, params, epsilon, delta, error, confidence, weights, strategy, nonnegative),
+                self._ask(
+                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
+                    *(nonnegative, integer, refresh),
+                ),
             )
 
     def cursor(self) -> Cursor:
@@ -182,6 +194,8 @@ class Connection:
         weights: Sequence[float] | None,
         strategy: str | None,
         nonnegative: bool,
+        integer: bool = False,
+        refresh: bool = False,
     ) -> Ask:
         """Check everything that is not SQL, before anything is compiled."""
         if not isinstance(batch, (str, list, tuple)):
@@ -209,6 +223,8 @@ class Connection:
             weights=None if weights is None else _weights(weights),
             strategy=strategy,
             nonnegative=bool(nonnegative),
+            integer=bool(integer),
+            refresh=bool(refresh),
         )
 
 

@@ -7,23 +7,25 @@ release that nobody paid for.
 
 from __future__ import annotations
 
-from tacit.engine import Amount, pack, unpack
+from functools import partial
+
+from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING
 
 from .answers import Answers, frame, key_frames
+from .decide import decide
+from .evidence import cell_frame, contributing, read, write
 from .plan import Plan, predict
 from .steps import (
     Ask,
     Desk,
-    Release,
     charge,
     combine,
     compile_ask,
     count,
     draw,
-    good_enough,
-    past_releases,
     price,
+    quote,
     read_public,
     total,
 )
@@ -41,25 +43,32 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     public = read_public(desk.source, compiled)
     keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
     if not compiled.blocks:  # no private row is touched, so nothing is charged
-        return frame(compiled.workload, keys, combine((), compiled, public), ask.confidence)
-    priced = price(desk, ask, compiled)
+        known = combine((), compiled, public)
+        return frame(compiled.workload, keys, known, ask.confidence, histogram=partial(cell_frame, (), compiled))
     ledger = desk.purse.open()
-    cost, releases = NOTHING, past_releases(ledger, priced, ask, compiled, desk.purse)
-    if not good_enough(releases, priced, ask, compiled):
+    decision = decide(desk, ask, compiled, ledger)
+    cost, releases, strategy = NOTHING, decision.used, price(desk, ask, compiled).plan.name
+    if decision.purchase is not None:
+        rest, priced = decision.purchase.compiled, decision.purchase.priced
         paid = charge(ledger, priced, desk.purse)
-        counts = count(desk.source, compiled, ledger.salt)
+        counts = count(desk.source, rest, ledger.salt)
         drawn = draw(priced, paid, counts)
-        kept = ledger.store(paid.id, pack(drawn))
-        cost, releases = paid.cost, (*releases, Release(Amount(paid.epsilon, paid.delta), unpack(kept)))
+        kept = ledger.store(paid.id, *write(rest.scans, drawn))
+        cost, strategy = paid.cost, priced.plan.name
+        releases = (*releases, read(kept, Amount(paid.epsilon, paid.delta), paid.id))
     estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
+    told = contributing(releases, compiled, estimate)
+    if ask.integer:
+        estimate = estimate.rounded()
     return frame(
         compiled.workload,
         keys,
         estimate,
         ask.confidence,
-        paid=total(r.cost for r in releases),
+        paid=total(r.cost for r in told),
         cost=cost,
-        strategy=priced.plan.name,
+        strategy=strategy,
+        histogram=partial(cell_frame, releases, compiled, nonnegative=ask.nonnegative),
     )
 
 
@@ -68,8 +77,7 @@ def explain(desk: Desk, ask: Ask) -> Plan:
     compiled = compile_ask(desk, ask)
     if not compiled.blocks:
         return predict(compiled, None, NOTHING, ask.confidence)
-    priced = price(desk, ask, compiled)
     ledger = desk.purse.peek()
-    releases = () if ledger is None else past_releases(ledger, priced, ask, compiled, desk.purse, dry=True)
-    free = good_enough(releases, priced, ask, compiled)
-    return predict(compiled, priced, NOTHING if free else priced.cost, ask.confidence)
+    purchase = decide(desk, ask, compiled, ledger, dry=True).purchase
+    cost = NOTHING if purchase is None else quote(ledger, purchase.priced, desk.purse)
+    return predict(compiled, price(desk, ask, compiled), cost, ask.confidence)

@@ -25,6 +25,7 @@ from .errors import PolicyError, PrivacyParameterError
 Scalar = str | bool | int | float | Decimal | dt.date | dt.datetime
 
 _MOST_ROWS = 10**9
+_RULES = ("sum", "zcdp")
 _TYPE = re.compile(r"[A-Za-z][A-Za-z_ ]*(\(\d+(, ?\d+)?\))?")
 """A type's name and nothing else: it is written into the view over a csv file."""
 
@@ -66,6 +67,8 @@ class Policy:
     """Everything that the curator has decided."""
 
     trust_schema: bool = False
+    accounting: str | None = None
+    """The composition rule of a new ledger, ``sum`` or ``zcdp``; ``None`` where nothing was said."""
     budget: Cap = Cap()
     spend: Decimal | None = None
     analysts: Mapping[str, Cap] | None = None
@@ -132,8 +135,11 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
     budget = reader.section(top.get("budget", {}), "budget", ("epsilon", "delta", "spend"))
     if "budget" in top and "epsilon" not in budget:
         reader.refuse("budget.epsilon", "is missing", "write epsilon = 1.0 under [budget]")
-    if (rule := top.get("accounting", "sum")) != "sum":
-        reader.refuse("accounting", f"{rule!r} is not offered", 'write accounting = "sum" or leave it out')
+    rule = top.get("accounting")
+    if rule is not None and rule not in _RULES:
+        reader.refuse("accounting", f"is {show(rule)}, which is no rule", 'write accounting = "sum" or "zcdp"')
+    if rule == "zcdp" and "budget" in top and not budget.get("delta"):
+        reader.refuse("budget.delta", "is missing: zcdp states what was spent at this delta", "write delta = 1e-9")
     analysts: dict[str, Cap] | None = None
     if "analysts" in top:
         entries = reader.section(top["analysts"], "analysts", None)
@@ -141,6 +147,7 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
     tables = reader.section(top.get("tables", {}), "tables", None)
     return Policy(
         trust_schema=reader.flag(top, "trust_schema", "trust_schema"),
+        accounting=rule,
         budget=reader.cap({k: v for k, v in budget.items() if k != "spend"}, "budget"),
         spend=reader.epsilon(budget["spend"], "budget.spend") if "spend" in budget else None,
         analysts=analysts,

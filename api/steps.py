@@ -13,68 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import (
     Amount,
-    Block,
-    Estimate,
     JointPlan,
     Measurement,
     block_of,
     choose_plan,
     choose_plan_for_error,
-    estimate_batch,
     measure,
-    unpack,
+    plan_release,
 )
 from tacit.engine.amounts import exact_sum
+from tacit.engine.curate import declared_versions
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
-from tacit.sql.workload import Linear, Output, Query, Stacked, Workload
+from tacit.sql.workload import Linear, Output, Stacked, Workload
 
-from .budget import Purse, smaller
+from .budget import Purse
 from .catalog import with_versions
-from .errors import BudgetError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
+from .compiled import Ask, Compiled
+from .errors import LedgerError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
+from .evidence import Release, combine
 
 T = TypeVar("T")
 
+__all__ = ["Ask", "Compiled", "Desk", "Priced", "Release", "combine"]
+
 _KEPT_PLANS = 32
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One request as the caller made it, its numbers checked."""
-
-    batch: str | Sequence[str]
-    params: Sequence[Any] | Mapping[str, Any] | None = None
-    epsilon: Decimal | None = None
-    delta: Decimal = Decimal(0)
-    error: float | None = None
-    confidence: float = 0.95
-    weights: tuple[float, ...] | None = None
-    strategy: str | None = None
-    nonnegative: bool = False
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """The batch as the engine sees it: one block for each private table that matters to it."""
-
-    workload: Workload
-    scans: tuple[Scan, ...]
-    blocks: tuple[Block, ...]
-    public: tuple[Scan, ...]
-    """The scans of public tables: read freely, without noise."""
-    weights: NDArray[np.float64] | None
-    """Per row of the workload."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what the batch measures, and of the state of the tables that it measures it on."""
-        return self.workload.fingerprint
-
-    @property
-    def rows(self) -> int:
-        return int(self.workload.matrix.shape[0])
 
 
 @dataclass(frozen=True)
@@ -86,18 +51,12 @@ class Priced:
     delta: Decimal
     fingerprint: str
     """Equal for requests whose releases can stand in for each other."""
+    units: Mapping[str, str]
+    """The privacy unit of every table that is read."""
 
     @property
     def cost(self) -> Amount:
         return Amount(*self.plan.cost(self.epsilon, self.delta))
-
-
-@dataclass(frozen=True)
-class Release:
-    """A stored release, paid for: what it cost, and its measurements."""
-
-    cost: Amount
-    measurements: tuple[Measurement, ...]
 
 
 @dataclass(frozen=True)
@@ -111,11 +70,19 @@ class Desk:
     purse: Purse
     plans: dict[str, Priced] = field(default_factory=dict)
     """The last few plans: ``answer`` after ``explain`` does not search for the strategy again."""
+    kept: dict[int, Release] = field(default_factory=dict)
+    """The releases of the ledger that were read so far; a release never changes."""
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog as of now."""
-        return with_versions(self.schema, self.source)
+        """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
+        ledger = self.purse.peek()
+        declared = {} if ledger is None else declared_versions(ledger)
+        tables = (
+            replace(table, version=declared[table.name.lower()]) if table.name.lower() in declared else table
+            for table in self.schema.tables
+        )
+        return with_versions(Catalog(tuple(tables)), self.source)
 
 
 def compile_ask(desk: Desk, ask: Ask) -> Compiled:
@@ -142,7 +109,7 @@ def check_joins(source: Source, scan: Scan) -> None:
     """Each private row may match at most one row of a public table: its key must be one."""
     for _, join in scan.joins:
         key = tuple(theirs for _, theirs in join.on)
-        if not source.unique(join.table.name, key):
+        if not source.unique(join.table, key):
             raise NotSupportedError(
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
                 f"many times\nhint: join {join.table.name} on a column that is unique in it"
@@ -167,108 +134,88 @@ def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
     if key not in desk.plans:
         if len(desk.plans) >= _KEPT_PLANS:
             desk.plans.pop(next(iter(desk.plans)))
-        desk.plans[key] = _priced(ask, compiled)
+        desk.plans[key] = _priced(ask, compiled, desk.purse.rule)
     return desk.plans[key]
 
 
-def _priced(ask: Ask, compiled: Compiled) -> Priced:
+def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
     how: dict[str, Any] = {"weights": compiled.weights, "strategy": ask.strategy, "rows": compiled.rows}
+    gaussian = _gaussian(compiled, how) if rule == "zcdp" and ask.delta > 0 else None
     if ask.error is not None:
-        target = _linear_rows(compiled.workload.queries).tolist()
-        plan, epsilon = choose_plan_for_error(
-            compiled.blocks, ask.error, ask.confidence, ask.delta, target=target, **how
-        )
+        target = linear_rows(compiled).tolist()
+        if gaussian is not None:
+            plan, epsilon = gaussian, gaussian.epsilon_for(ask.error, ask.confidence, ask.delta, target)
+        else:
+            plan, epsilon = choose_plan_for_error(
+                compiled.blocks, ask.error, ask.confidence, ask.delta, target=target, **how
+            )
     elif ask.epsilon is not None:
-        plan, epsilon = choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
+        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
     else:
         raise PrivacyParameterError(
             "no budget was named for this batch\n"
             "hint: write epsilon=0.5, or error=10 for the smallest budget that reaches it; for calls that "
             "cannot say, set con.spend = 0.1 or spend = 0.1 under [budget] in the policy"
         )
-    # Whatever changes L changes the fingerprint: a forced strategy is not answered from another one's release.
+    # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
     fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, ask.weights)
-    return Priced(plan, epsilon, ask.delta, fingerprint)
+    return Priced(plan, epsilon, ask.delta, fingerprint, compiled.units)
 
 
-def past_releases(
-    ledger: Ledger, priced: Priced, ask: Ask, compiled: Compiled, purse: Purse, *, dry: bool = False
-) -> tuple[Release, ...]:
-    """The stored releases that this reader may combine; a ``dry`` look writes nothing.
+def _gaussian(compiled: Compiled, how: dict[str, Any]) -> JointPlan | None:
+    """The plan for a ledger that accounts by zCDP: at equal ρ, Gaussian noise is never the worse one.
 
-    Reading what another analyst paid for counts against the reader's own cap. So it is done only when it makes
-    a new release needless, and only when it costs the reader no more than what was asked.
+    Laplace noise at ε costs ρ = ε²/2 there, for a variance of Δ₁²/ρ; Gaussian noise has Δ₂²/2ρ, and Δ₂ ≤ Δ₁. ``None``
+    for a forced strategy that is made for Laplace noise only.
     """
-    stored = ledger.releases(priced.fingerprint)
-    everything = tuple(Release(Amount(r.epsilon, r.delta), unpack(r.payload)) for r in stored)
-    if purse.analyst is None:
-        return everything
-    read = {e.refers for e in ledger.entries() if e.kind == "read" and e.analyst == purse.analyst}
-    mine = [r.analyst == purse.analyst or r.charge_id in read for r in stored]
-    own = tuple(release for release, is_mine in zip(everything, mine, strict=True) if is_mine)
-    if good_enough(own, priced, ask, compiled):
-        return own
-    spent = ledger.spent(purse.analyst)
-    limit = total([spent, priced.cost])
-    if purse.analyst_cap is not None:
-        limit = smaller(limit, purse.analyst_cap)
-    theirs = [i for i, is_mine in enumerate(mine) if not is_mine]
-    alone = sorted(theirs, key=lambda i: everything[i].cost)
-    for extra in (*([i] for i in alone), theirs):  # the cheapest that is enough by itself, or else all together
-        readable = tuple(r for i, r in enumerate(everything) if mine[i] or i in extra)
-        if not good_enough(readable, priced, ask, compiled):
-            continue
-        if dry:
-            after = total([spent, *(everything[i].cost for i in extra)])
-            affordable = smaller(after, limit) == after
-        else:
-            affordable = _admitted(ledger, purse.analyst, [stored[i].charge_id for i in extra], limit)
-        if affordable:
-            return readable
-    return own
-
-
-def _admitted(ledger: Ledger, analyst: str, charges: Sequence[int], limit: Amount) -> bool:
     try:
-        ledger.admit_read(charges, analyst, limit)
-    except BudgetError:
-        return False
-    return True
+        return plan_release(compiled.blocks, privacy="approximate", **how)
+    except NotSupportedError:
+        return None
 
 
-def good_enough(releases: Sequence[Release], priced: Priced, ask: Ask, compiled: Compiled) -> bool:
-    """Whether stored releases are at least as exact, row by row, as what was asked for.
-
-    One that cost as much is, by its fingerprint: rounding in the comparison below must not charge it again.
-    """
-    asked = priced.cost
-    if any(r.cost.epsilon >= asked.epsilon and r.cost.delta >= asked.delta for r in releases):
-        return True
-    if not releases:
-        return False
-    known = combine(releases, compiled)
-    if ask.error is not None:
-        rows = _linear_rows(compiled.workload.queries)
-        return bool(np.all(known.half_width(ask.confidence)[rows] <= ask.error))
-    return bool(np.all(known.stderr <= priced.plan.stderr(priced.epsilon, priced.delta) * (1 + 1e-9)))
+def request(priced: Priced, purse: Purse) -> Request:
+    """What the ledger is asked to admit."""
+    return Request(
+        fingerprint=priced.fingerprint,
+        epsilon=priced.cost.epsilon,
+        delta=priced.cost.delta,
+        analyst=purse.analyst,
+        analyst_cap=purse.analyst_cap,
+        cap=purse.cap,
+        mechanism=_described(priced),
+        rho=priced.plan.rho(priced.epsilon, priced.delta),
+    )
 
 
 def charge(ledger: Ledger, priced: Priced, purse: Purse) -> Charge:
     """Pay. Raises ``BudgetError`` with nothing written when a cap would be exceeded.
 
     What comes back may be an older charge that covers this one and was never released; then it costs nothing.
+
+    Guarantee: what a ledger has added up speaks of one kind of neighbours. A charge for a table whose privacy unit is
+    not the one of earlier charges is refused, because their sum would promise nothing about either.
     """
-    return ledger.charge(
-        Request(
-            fingerprint=priced.fingerprint,
-            epsilon=priced.cost.epsilon,
-            delta=priced.cost.delta,
-            analyst=purse.analyst,
-            analyst_cap=purse.analyst_cap,
-            cap=purse.cap,
-            mechanism=priced.plan.describe(priced.epsilon, priced.delta),
-        )
-    )
+    for entry in ledger.entries():
+        if entry.kind != "charge":
+            continue
+        for table, unit in json.loads(entry.detail).get("units", {}).items():
+            if priced.units.get(table, unit) != unit:
+                raise LedgerError(
+                    f"the ledger has charges that protect {unit} of {table}, and this policy protects "
+                    f"{priced.units[table]}\nhint: connect with the policy that the ledger was begun with"
+                )
+    return ledger.charge(request(priced, purse))
+
+
+def _described(priced: Priced) -> str:
+    described = json.loads(priced.plan.describe(priced.epsilon, priced.delta))
+    return json.dumps({**described, "units": dict(priced.units)}, sort_keys=True, separators=(",", ":"))
+
+
+def quote(ledger: Ledger | None, priced: Priced, purse: Purse) -> Amount:
+    """What ``charge`` would add to what was spent."""
+    return purse.first_cost(request(priced, purse)) if ledger is None else ledger.quote(request(priced, purse))
 
 
 def count(source: Source, compiled: Compiled, salt: bytes) -> list[NDArray[Any]]:
@@ -282,20 +229,6 @@ def draw(priced: Priced, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[
     Guarantee: that of ``engine.mechanism.measure`` at (``paid.epsilon``, ``paid.delta``).
     """
     return _sealed(lambda: measure(priced.plan, counts, paid.epsilon, paid.delta))
-
-
-def combine(
-    releases: Sequence[Release],
-    compiled: Compiled,
-    public: NDArray[np.float64] | None = None,
-    *,
-    nonnegative: bool = False,
-) -> Estimate:
-    """All rows of the batch from all releases at hand, by generalised least squares: post-processing."""
-    estimate = estimate_batch(
-        compiled.blocks, [r.measurements for r in releases], rows=compiled.rows, nonnegative=nonnegative
-    )
-    return estimate if public is None else replace(estimate, values=estimate.values + public)
 
 
 def _sealed(step: Callable[[], T]) -> T:
@@ -320,10 +253,10 @@ def _is_linear(output: Output) -> bool:
     return isinstance(output, Linear)
 
 
-def _linear_rows(queries: Sequence[Query]) -> NDArray[np.int64]:
-    """The rows that ``error=`` speaks of; refuses AVG, whose error no plan can promise."""
+def linear_rows(compiled: Compiled) -> NDArray[np.int64]:
+    """The rows left to measure that ``error=`` speaks of; refuses AVG, whose error no plan can promise."""
     rows: set[int] = set()
-    for index, query in enumerate(queries):
+    for index, query in enumerate(compiled.workload.queries):
         if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns):
             raise PrivacyParameterError(
                 f"error= cannot be promised for query {index}: the error of AVG and of other computed figures depends "
@@ -331,6 +264,7 @@ def _linear_rows(queries: Sequence[Query]) -> NDArray[np.int64]:
                 "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
             )
         rows.update(rows_used(query))
+    rows &= {int(row) for block in compiled.blocks for row in block.rows}
     return np.array(sorted(rows), dtype=np.int64)
 
 

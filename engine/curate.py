@@ -41,6 +41,13 @@ def declared_version(ledger: Ledger, table: str) -> str | None:
     return found[-1].detail if found else None
 
 
+def declared_versions(ledger: Ledger) -> dict[str, str]:
+    """The version of every table of which one was declared, by lower-case name."""
+    with ledger.transaction(write=False) as connection:
+        found = entries(connection, ledger.path, "WHERE kind = 'version'")
+    return {entry.fingerprint.lower(): entry.detail for entry in found}
+
+
 def backup(ledger: Ledger, path: str | PathLike[str]) -> None:
     """A copy of the ledger, sound even while others spend; never overwrites.
 

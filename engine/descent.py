@@ -2,8 +2,8 @@
 
 scipy's L-BFGS-B spends several times the objective's own cost on bookkeeping when there are 10⁵ variables and
 an evaluation takes milliseconds. This one projects: variables at a bound that their gradient pushes against
-are held, the two-loop recursion (Nocedal and Wright, Algorithm 7.4) gives the direction of the others, and the
-line search walks along the projected path.
+are held, the two-loop recursion (Nocedal and Wright, Algorithm 7.4) gives the direction of the others, and
+the line search walks along the projected path.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from tacit.engine.strategy import Vector
 from tacit.engine.watch import Watch
 
@@ -19,6 +20,16 @@ Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]
 
 STALL = 1e-9
 """Relative progress over five steps below which a descent ends."""
+
+
+def inverse(X: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """X⁻¹ of a positive definite X; None where rounding has made it singular or indefinite."""
+    try:
+        found = np.linalg.inv(X)
+    except np.linalg.LinAlgError:
+        return None
+    sound = np.isfinite(found).all() and (np.diag(found) > 0.0).all()
+    return np.asarray(found, dtype=np.float64) if sound else None
 
 
 def lbfgs(

@@ -89,13 +89,15 @@ class Ledger:
         return cls(LedgerFile(Path(path)))
 
     @classmethod
-    def open_or_create(cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0) -> Ledger:
-        """The ledger at ``path`` with the cap that it says itself, or a new one with this cap."""
+    def open_or_create(
+        cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum"
+    ) -> Ledger:
+        """The ledger at ``path`` with the cap and rule that it says itself, or a new one with these."""
         if path is None:
-            return cls.create(None, epsilon, delta)
+            return cls.create(None, epsilon, delta, rule=rule)
         if not Path(path).exists():
             try:
-                return cls.create(path, epsilon, delta)
+                return cls.create(path, epsilon, delta, rule=rule)
             except LedgerError:
                 if not Path(path).exists():
                     raise
@@ -173,8 +175,21 @@ class Ledger:
             )
         return Charge(entry.id, cost, *event.amount)
 
-    def store(self, charge_id: int, payload: bytes) -> bytes:
+    def quote(self, request: Request) -> Amount:
+        """What ``charge`` would add to what was spent, were it to be admitted. Writes nothing."""
+        event = Event(to_amount(request.epsilon, request.delta), request.rho)
+        with self.transaction(write=False) as connection:
+            if self._unused(connection, request, event) is not None:
+                return NOTHING
+            whole = self._cap(connection)
+            if request.cap is not None:
+                whole = _smaller(whole, request.cap)
+            return price(self._rule, self._events(connection, None), [event], whole)
+
+    def store(self, charge_id: int, payload: bytes, subjects: Sequence[str] = ()) -> bytes:
         """Keep the release of a charge, and return what is kept: the first one stored wins.
+
+        ``subjects`` are the names under which ``releases_about`` finds it again.
 
         Guarantee. An unused charge may be handed to two processes (one crashed, or only slow), and both
         may draw noise for it. Two draws seen together would be worth more than the one that was paid for.
@@ -200,14 +215,24 @@ class Ledger:
                 refers=charge_id,
             )
             connection.execute("INSERT INTO releases VALUES (?, ?)", (charge_id, payload))
+            named = [(subject, charge_id) for subject in dict.fromkeys(subjects)]
+            connection.executemany("INSERT INTO subjects VALUES (?, ?)", named)
         return payload
 
     def releases(self, fingerprint: str) -> tuple[StoredRelease, ...]:
         """Everything that was released for this fingerprint, oldest first."""
+        return self._released("WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
+
+    def releases_about(self, subject: str) -> tuple[StoredRelease, ...]:
+        """Everything that was released about a subject, oldest first."""
+        return self._released(
+            "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?)", subject
+        )
+
+    def _released(self, where: str, value: str) -> tuple[StoredRelease, ...]:
         with self.transaction(write=False) as connection:
-            charges = entries(connection, self.path, "WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
             found = []
-            for charge in charges:
+            for charge in entries(connection, self.path, where, value):
                 row = connection.execute(
                     "SELECT r.payload, e.detail FROM releases r JOIN entries e ON e.refers = r.charge"
                     " AND e.kind = 'release' WHERE r.charge = ?",
@@ -219,6 +244,12 @@ class Ledger:
                         raise LedgerError(f"a release in the ledger {self.path} is damaged")
                     found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))
         return tuple(found)
+
+    def read_by(self, analyst: str) -> frozenset[int]:
+        """The charges of others whose releases an analyst has read."""
+        with self.transaction(write=False) as connection:
+            found = entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)
+        return frozenset(e.refers for e in found if e.refers is not None)
 
     def admit_read(
         self, charge_ids: int | Sequence[int], analyst: str | None, analyst_cap: Amount | None = None
@@ -255,6 +286,20 @@ class Ledger:
                     refers=e.id,
                 )
         return asked
+
+    def affords(
+        self, analyst: str, cap: Amount | None, charge_ids: Sequence[int], request: Request | None = None
+    ) -> bool:
+        """Whether an analyst's cap admits reading these releases and then paying for ``request``."""
+        with self.transaction(write=False) as connection:
+            charges = [e for i in charge_ids for e in entries(connection, self.path, "WHERE id = ?", i)]
+            events = [Event(e.amount, e.rho) for e in charges]
+            if request is not None:
+                events.append(Event(to_amount(request.epsilon, request.delta), request.rho))
+            own = self._cap(connection) if cap is None else cap
+            known = self._events(connection, analyst)
+            cost, rest = price(self._rule, known, events, own), left(self._rule, known, own)
+        return cost.epsilon <= rest.epsilon and cost.delta <= rest.delta
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, oldest first."""

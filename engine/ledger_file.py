@@ -26,7 +26,7 @@ from tacit.errors import LedgerError
 from .amounts import NOTHING, Amount, to_amount
 
 _APPLICATION = 0x7AC17001
-_SCHEMA = 1
+_SCHEMA = 2
 _BUSY_SECONDS = 30.0
 _KINDS = ("cap", "charge", "release", "read", "version", "backup")
 
@@ -50,9 +50,15 @@ CREATE TABLE entries (
     digest      TEXT NOT NULL
 ) STRICT;
 CREATE INDEX entries_by_fingerprint ON entries (fingerprint);
+CREATE INDEX entries_by_reference ON entries (refers) WHERE refers IS NOT NULL;
 CREATE TABLE releases (
     charge  INTEGER PRIMARY KEY REFERENCES entries (id),
     payload BLOB NOT NULL
+) STRICT;
+CREATE TABLE subjects (
+    subject TEXT NOT NULL,
+    charge  INTEGER NOT NULL REFERENCES releases (charge),
+    PRIMARY KEY (subject, charge)
 ) STRICT;
 """
 
@@ -223,6 +229,8 @@ def check(connection: sqlite3.Connection, path: Path | None) -> tuple[Meta, list
         previous = entry.digest
     stored = dict(connection.execute("SELECT charge, payload FROM releases"))
     if not log or {k: payload_digest(v) for k, v in stored.items()} != released:
+        raise LedgerError(_damaged(path))
+    if not {charge for (charge,) in connection.execute("SELECT charge FROM subjects")} <= released.keys():
         raise LedgerError(_damaged(path))
     return meta, log
 

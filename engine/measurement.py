@@ -12,7 +12,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,13 @@ class Measurement:
     def stddev(self) -> float:
         """The standard deviation of the noise in one coordinate of ``values``."""
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
+
+    def lifted(self, origin: NDArray[np.int64]) -> Measurement:
+        """The same measurement said over finer cells; ``origin`` is the cell that holds each, -1 for none."""
+        if np.array_equal(origin, np.arange(self.L_int.shape[1])):
+            return self
+        padded = np.hstack([self.L_int, np.zeros((self.L_int.shape[0], 1), dtype=np.int64)])
+        return replace(self, L_int=padded[:, origin])  # -1 is the column of zeros
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values; integers packed exactly."""
@@ -113,19 +120,27 @@ class Measurement:
         return measurements[0]
 
 
-def pack(measurements: Sequence[Measurement]) -> bytes:
-    """A whole release as bytes: what the ledger stores."""
-    content = {"format": _FORMAT, "measurements": [m.to_json() for m in measurements]}
+def pack(measurements: Sequence[Measurement], cells: Sequence[Any] | None = None) -> bytes:
+    """A whole release as bytes: what the ledger stores. ``cells`` describes in JSON what each one measured."""
+    content: dict[str, Any] = {"format": _FORMAT, "measurements": [m.to_json() for m in measurements]}
+    if cells is not None:
+        content["cells"] = list(cells)
     return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def unpack(payload: bytes) -> tuple[Measurement, ...]:
     """The release that ``pack`` wrote; LedgerError for anything else."""
+    return unpack_with_cells(payload)[0]
+
+
+def unpack_with_cells(payload: bytes) -> tuple[tuple[Measurement, ...], tuple[Any, ...]]:
+    """The release, and the description of each measurement's cells as it was given to ``pack``."""
     try:
         content = json.loads(payload)
         if content["format"] != _FORMAT:
             raise LedgerError("a stored release was written by a newer version of tacit")
-        return tuple(Measurement.from_json(m) for m in content["measurements"])
+        measurements = tuple(Measurement.from_json(m) for m in content["measurements"])
+        return measurements, tuple(content.get("cells", ()))
     except (KeyError, TypeError, ValueError, RecursionError):
         raise LedgerError(_DAMAGED) from None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +25,9 @@ from tacit.engine.strategies.p_identity import p_identity
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, Strategy, best_reconstruction, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, best_reconstruction, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
-from tacit.errors import ProgrammingError
+from tacit.errors import InternalError, ProgrammingError
 from threadpoolctl import threadpool_limits
 
 Maker: TypeAlias = Callable[..., Matrix]
@@ -49,6 +50,20 @@ _BY_NAME: dict[str, Maker] = {
 
 TARGET_GAP = 5e-4
 """Where the default search stops: 0.05 % above the best bound it has proven."""
+ROUNDS = 25
+"""Reweightings of the search for the least largest error."""
+
+Objective: TypeAlias = Literal["total", "largest"]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of one search, apart from the workload."""
+
+    privacy: Privacy
+    strategy: str | None
+    reduce: bool | None
+    parameters: dict[str, Any]
 
 
 def strategies() -> tuple[str, ...]:
@@ -65,6 +80,8 @@ def optimize(
     *,
     privacy: Privacy = "pure",
     strategy: str | None = None,
+    weights: ArrayLike | None = None,
+    objective: Objective = "total",
     deadline: float | None = None,
     target_gap: float = TARGET_GAP,
     reduce: bool | None = None,
@@ -78,9 +95,12 @@ def optimize(
     ``strategies()`` that one runs on W as given, as published, unless ``reduce=True``, and further keywords
     are its own parameters (``gamma=`` and ``rank=`` of lrm, ``theta=`` and ``iterations=`` of coa).
 
+    ``weights`` multiply the squared error of each query; ``objective="largest"`` minimises the largest of
+    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure.
+
     ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
     bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
-    counted in iterations, never in seconds, and the same workload gives the same strategy.
+    counted in operations, never in seconds, and the same workload gives the same strategy.
 
     Guarantee: see ``Strategy``. The result is measured on the L and B that are returned, not on what a search
     said of itself: W = B·L holds to 1e-9 in every row, and ``sensitivity`` is the largest column norm of L.
@@ -89,9 +109,12 @@ def optimize(
     >>> round(s.error, 6), round(s.sensitivity, 6)
     (4.0, 1.0)
     """
-    W = _checked(workload)
+    W = checked_workload(workload)
+    omega = _checked_weights(weights, len(W))
     if privacy not in ("pure", "approximate"):
         raise ProgrammingError(f'privacy is "pure" or "approximate", not {privacy!r}')
+    if objective not in ("total", "largest"):
+        raise ProgrammingError(f'objective is "total" or "largest", not {objective!r}')
     if strategy is not None and strategy not in _BY_NAME:
         raise ProgrammingError(f"no strategy is called {strategy!r}; there are {', '.join(strategies())}")
     if strategy is None and parameters:
@@ -99,49 +122,95 @@ def optimize(
     if deadline is not None and not deadline >= 0.0:
         raise ProgrammingError("deadline is a number of seconds")
     scale = _scale(W)
+    W = W if scale == 1.0 else W / scale
+    request = _Request(privacy, strategy, reduce, parameters)
     watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, scale), cancel=cancel)
     # Small decompositions are far slower on several threads of a busy machine than on one.
     with threadpool_limits(limits=1, user_api="blas"):
-        return _solve(W / scale, scale, privacy, strategy, reduce, parameters, watch)
-
-
-def _solve(
-    W: Matrix,
-    scale: float,
-    privacy: Privacy,
-    strategy: str | None,
-    reduce: bool | None,
-    parameters: dict[str, Any],
-    watch: Watch,
-) -> Strategy:
-    if not W.any():  # nothing to ask: one question that no answer uses keeps L a matrix
-        name, L = strategy or "identity", np.ones((1, W.shape[1]))
-        watch.report(0.0)
-    elif strategy is None:
-        reduction = reduce_workload(W) if reduce is not False else _whole(W)
-        name, L = _by_blocks(reduction, privacy, watch, search)
-    else:
-        make = _named(strategy, parameters)
-        reduction = reduce_workload(W) if reduce else _whole(W)
-        name, L = _by_blocks(reduction, privacy, watch, lambda w, p, t: (strategy, make(w, p, t)))
-    B = best_reconstruction(W, L)
-    delta = sensitivity(L, privacy)
-    error = (delta * float(np.linalg.norm(B))) ** 2
-    seconds = watch.seconds
-    bound = min(watch.lower_bound if strategy is None else _certificate(W), error)
-    trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
+        if objective == "total":
+            found = _total(W, omega, request, watch)
+        else:
+            found = _largest(W, omega, request, watch)
     square = scale * scale
-    return Strategy(
-        name=name,
-        privacy=privacy,
-        L=L,
-        B=B * scale,
-        sensitivity=delta,
-        error=error * square,
-        lower_bound=bound * square,
-        seconds=seconds,
-        trace=tuple((s, e * square, b * square) for s, e, b in trace),
+    return replace(
+        found,
+        B=found.B * scale,
+        error=found.error * square,
+        lower_bound=found.lower_bound * square,
+        trace=tuple((s, e * square, b * square) for s, e, b in found.trace),
     )
+
+
+def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:
+    """Minimise Σ ω_i·(squared error of query i): the plain problem for diag(√ω)·W."""
+    weighed = W if (omega == 1.0).all() else W * np.sqrt(omega)[:, None]
+    name, L = _factor(weighed, request, watch)
+    try:
+        B = best_reconstruction(W, L)
+    except InternalError:
+        if request.strategy is not None:
+            raise
+        name, L = "results", weighed  # rows of very different scales: W itself always spans W
+        B = best_reconstruction(W, L)
+    delta = sensitivity(L, request.privacy)
+    error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
+    seconds = watch.seconds
+    bound = min(watch.lower_bound if request.strategy is None else _certificate(weighed), error)
+    trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
+    return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
+
+
+def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:
+    """Minimise max ω_i·(squared error of query i), by weighing the queries until their errors even out.
+
+    For shares λ ≥ 0 of sum 1 the largest error is at least Σ λ_i·(error of i), so the bound of every weighted
+    problem bounds this one. The shares are found on the (ε, δ) problem, which is quick to solve, and serve
+    the pure problem as they are.
+    """
+    asked = np.any(W != 0.0, axis=1)
+    if not asked.any():
+        return _total(W, omega, request, watch)
+    shares = asked / asked.sum()
+    proxy = replace(request, privacy="approximate", strategy=None, parameters={})
+    best: Strategy | None = None
+    bound, trace = 0.0, []
+    rounds = ROUNDS if request.strategy is None else 1
+    for _ in range(rounds):
+        last = _total(W, omega * shares, proxy, Watch(target_gap=1e-3, cancel=watch.interrupted))
+        errors = omega * last.sensitivity**2 * np.einsum("ij,ij->i", last.B, last.B)
+        bound = max(bound, last.lower_bound)
+        if best is None or errors.max() < best.error:
+            best, best_shares = replace(last, error=float(errors.max())), shares
+        if request.privacy == "approximate":
+            trace.append((watch.seconds, best.error, bound))
+            watch.report(best.error, bound)
+        if best.error <= bound * 1.005 or watch.stop():
+            break
+        shares = shares * np.where(asked, errors, 0.0)
+        shares /= shares.sum()
+    assert best is not None
+    if request.privacy == "pure" or request.strategy is not None:
+        # A share of zero would let the search lose the query altogether.
+        found = _total(W, omega * np.maximum(best_shares, 1e-9 * asked / asked.sum()), request, watch)
+        errors = omega * found.sensitivity**2 * np.einsum("ij,ij->i", found.B, found.B)
+        best, trace = replace(found, error=float(errors.max())), []
+    bound = min(bound, best.error)
+    trace = [*(p for p in trace if p[1] > best.error), (watch.seconds, best.error, bound)]
+    return replace(best, lower_bound=bound, seconds=watch.seconds, trace=tuple(trace))
+
+
+def _factor(W: Matrix, request: _Request, watch: Watch) -> tuple[str, Matrix]:
+    """Name and L, by the portfolio or by the named strategy."""
+    if not W.any():  # nothing to ask: one question that no answer uses keeps L a matrix
+        watch.report(0.0)
+        return request.strategy or "identity", np.ones((1, W.shape[1]))
+    if request.strategy is None:
+        reduction = reduce_workload(W) if request.reduce is not False else _whole(W)
+        return _by_blocks(reduction, request.privacy, watch, search)
+    name, make = request.strategy, _named(request.strategy, request.parameters)
+    if not request.reduce:
+        return name, make(W, request.privacy, watch)
+    return _by_blocks(reduce_workload(W), request.privacy, watch, lambda w, p, t: (name, make(w, p, t)))
 
 
 def _by_blocks(
@@ -204,7 +273,8 @@ def _whole(W: Matrix) -> Reduction:
     return Reduction((Block(W, columns, columns),), W.shape[1])
 
 
-def _checked(workload: ArrayLike) -> Matrix:
+def checked_workload(workload: ArrayLike) -> Matrix:
+    """The workload as a matrix of finite numbers, or ProgrammingError."""
     try:
         W = np.array(workload, dtype=np.float64)
     except (TypeError, ValueError):
@@ -218,9 +288,21 @@ def _checked(workload: ArrayLike) -> Matrix:
     return W
 
 
+def _checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
+    if weights is None:
+        return np.ones(queries)
+    try:
+        omega = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProgrammingError("weights are numbers, one per query") from None
+    if omega.shape != (queries,) or not np.isfinite(omega).all() or not (omega > 0.0).all():
+        raise ProgrammingError(f"weights are positive numbers, one for each of the {queries} queries")
+    return omega
+
+
 def _scale(W: Matrix) -> float:
     """A power of two that brings extreme workloads to where squares neither overflow nor vanish; else 1."""
-    largest = float(np.abs(W).max())
+    largest = max(float(W.max()), -float(W.min()))
     if largest == 0.0 or 2.0**-30 < largest < 2.0**30:
         return 1.0
     return math.ldexp(1.0, math.frexp(largest)[1])

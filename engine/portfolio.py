@@ -33,13 +33,12 @@ class Contest:
 
     def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch) -> None:
         self.workload, self.privacy, self.watch = workload, privacy, watch
-        self.name, self.error = "", float("inf")
-        self.best = workload
+        self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
 
     def enter(self, name: str, strategy: Matrix) -> float:
         """Measure a strategy by its own B = W·L⁺; one that does not span W is not an entry."""
         try:
-            B = best_reconstruction(self.workload, strategy)
+            B = best_reconstruction(self.workload, strategy, by_row=False)
         except InternalError:
             return float("inf")
         error = (sensitivity(strategy, self.privacy) * float(np.linalg.norm(B))) ** 2
@@ -57,21 +56,27 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
         watch.report(float(np.sum(W**2)), svd_bound(W))
         return "identity", np.eye(1)
     contest = Contest(W, privacy, watch)
-    square = n <= max(WIDEST, 2 * m)
     if privacy == "approximate":
         contest.enter("dual", dual(W, privacy, watch))
-    else:
-        # The L2 optimum is a weak strategy in L1, but its bound holds there too.
-        apart = Watch(cancel=watch.interrupted)
-        contest.enter("dual", dual(W, privacy, apart))
-        watch.report(contest.error, max(apart.lower_bound, svd_bound(W)))
-    if not watch.stop():
-        contest.enter("results", results(workload, privacy, watch))
-    if not watch.stop() and square:
-        contest.enter("identity", identity(W, privacy, watch))
-    if privacy == "pure" and not watch.stop():
-        _search_pure(workload, W, contest, watch)
+    if contest.error == float("inf") or not watch.stop():
+        if len(workload) <= 4 * n:  # more queries than that are never the best questions
+            contest.enter("results", results(workload, privacy, watch))
+        if n <= max(WIDEST, 2 * m):
+            contest.enter("identity", identity(W, privacy, watch))
+    if privacy == "pure":
+        _bound(W, contest, watch)
+        if not watch.stop():
+            _search_pure(workload, W, contest, watch)
     return contest.name, contest.best
+
+
+def _bound(W: Matrix, contest: Contest, watch: Watch) -> None:
+    """The L2 optimum is a weak strategy in L1, but its bound holds there too; it gets a tenth of the work."""
+    m, n = W.shape
+    rounds = int(min(200, max(4, 0.1 * _work(n) / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
+    apart = Watch(cancel=watch.interrupted)
+    contest.enter("dual", dual(W, "pure", apart, rounds=rounds))
+    watch.report(contest.error, apart.lower_bound)
 
 
 def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> None:
@@ -81,30 +86,37 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
     if square and n <= 256:
         for make in (hierarchical, wavelet):
             contest.enter(make.__name__, make(W, "pure", watch))
-    if len(queries) <= 2 * n and len(queries) <= 1024 and not watch.stop():
-        contest.enter("weighted", weighted(queries, "pure", watch))
     rank = int(np.linalg.matrix_rank(W))
-    if not watch.stop() and (3 * rank <= n or n <= 12):
+    thin = 3 * rank <= n or n <= 12
+    few = len(queries) <= min(2 * n, 1024)
+    if thin and few and not watch.stop():
+        contest.enter("weighted", weighted(queries, "pure", watch))
+    if thin and not watch.stop():
         _search_low_rank(W, rank, contest, watch)
-    if not watch.stop() and square:
+    if square and not watch.stop():
         _search_p_identity(W, contest, watch)
+    if few and not thin and not watch.stop():
+        contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
 
 
 def _work(n: int) -> float:
     """Operations to spend: some 0.3 s for up to 60 cells, 0.7 s for 100, 10 s for 256 and more."""
-    return min(max(2e9, 5e3 * n**3), 8e10 + 3e8 * max(0, n - 256))
+    return min(max(2e9, 5e3 * n**3), 8e10 + 3e8 * max(0, n - 256), 3e11)
 
 
 def _search_low_rank(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
     """Anneal from several start points; give up when the first is far behind the rest of the field."""
     n = W.shape[1]
-    per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 1e6
-    steps = _work(n) / per_step
-    tries = int(min(6, max(1, steps // 1500)))
-    levels = int(min(70, max(8, steps / tries / 60)))
-    iterations = int(min(60, max(5, steps / tries / levels)))
-    for start in range(tries):
-        L = low_rank(W, "pure", watch, start=start, levels=levels, iterations=iterations)
+    per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 2e6
+    steps = 0.5 * _work(n) / per_step
+    tries = int(min(3, max(1, steps // 1000)))
+    levels = int(min(140, max(8, steps / tries / 30)))
+    iterations = int(min(30, max(5, steps / tries / levels)))
+    for start in range(-1, tries):
+        if start < 0:  # a quick one first, for those who will not wait
+            L = low_rank(W, "pure", watch, levels=max(4, levels // 6), iterations=iterations)
+        else:
+            L = low_rank(W, "pure", watch, start=start, levels=levels, iterations=iterations)
         behind = contest.enter("low-rank", L) > 1.15 * contest.error
         if behind or watch.stop():
             return
@@ -130,11 +142,13 @@ def _search_p_identity(W: Matrix, contest: Contest, watch: Watch) -> None:
     purse = _Purse(problem, _work(n))
     screened: list[tuple[float, Matrix]] = []
     for start in starts(W):
-        paid = purse.take(len(start), 40) if 40 * problem.cost(len(start)) < 0.1 * purse.left else 0
-        if paid and not watch.stop():
-            screened.append(problem.descend(start, paid, watch))
-            if screened[-1][0] < 0.98 * contest.error:
-                contest.enter("p-identity", assemble(screened[-1][1]))
+        affordable = int(min(40, 0.12 * purse.left / problem.cost(len(start))))
+        if (affordable < 15 and screened) or watch.stop():
+            continue
+        paid = purse.take(len(start), max(affordable, 15))
+        screened.append(problem.descend(start, paid, watch))
+        if screened[-1][0] < 0.98 * contest.error:
+            contest.enter("p-identity", assemble(screened[-1][1]))
     if not screened or min(entry[0] for entry in screened) > 1.3 * contest.error:  # another family's ground
         return
     screened.sort(key=lambda entry: entry[0])
@@ -196,7 +210,7 @@ def _moved(theta: Matrix, stream: np.random.Generator) -> Matrix:
     """Θ with a row added, exchanged or joined with its neighbour, or with the cells shifted somewhere."""
     p, n = theta.shape
     cells = np.arange(n)
-    move = stream.integers(4)
+    move = stream.integers(4) if p else 3
     if move == 0:
         centre, width = n * stream.random(), n * stream.uniform(0.05, 0.3)
         shift = 0.03 * n * stream.standard_normal() * np.exp(-(((cells - centre) / width) ** 2))

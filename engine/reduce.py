@@ -69,6 +69,8 @@ def reduce_workload(workload: Matrix) -> Reduction:
 
 def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
     """The distinct columns in the order of their first appearance, and where each column went."""
+    if _clearly_distinct(workload.T):
+        return workload, np.arange(workload.shape[1], dtype=np.intp)
     keys = np.ascontiguousarray(workload.T) + 0.0  # −0.0 + 0.0 is 0.0: equal columns have equal bytes
     return _distinct(workload, keys)
 
@@ -80,6 +82,8 @@ def merge_rows(workload: Matrix) -> Matrix:
         return W
     lead = W[np.arange(W.shape[0]), np.argmax(W != 0.0, axis=1)]
     keys = W / lead[:, None] + 0.0
+    if _clearly_distinct(keys):
+        return W
     distinct, group = _distinct(keys.T, keys)
     weight = np.sqrt(np.bincount(group, weights=lead**2))
     first = np.full(distinct.shape[1], -1, dtype=np.intp)
@@ -91,11 +95,30 @@ def merge_rows(workload: Matrix) -> Matrix:
 
 
 def compress_rows(workload: Matrix) -> Matrix:
-    """R with RᵀR = WᵀW and no more rows than columns."""
+    """R with RᵀR = WᵀW and no more rows than columns; no row of R is rounding only."""
     m, n = workload.shape
     if m <= n:
         return workload
-    return np.ascontiguousarray(scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n])
+    R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n]
+    pivots = np.abs(np.diag(R))
+    if pivots.min() > 1e-10 * pivots.max():
+        return np.ascontiguousarray(R)
+    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    keep = sigma > 1e-12 * sigma[0]
+    return np.ascontiguousarray(sigma[keep, None] * V[keep])
+
+
+def _clearly_distinct(keys: Matrix) -> bool:
+    """Whether two projections tell all rows apart: then they need not be compared byte by byte.
+
+    Equal rows project to equal values but for rounding, so a pair that is close in both needs a closer look.
+    """
+    places = np.arange(1, keys.shape[1] + 1)
+    first, second = (keys @ np.stack([np.cos(places), np.sin(places * places)], axis=1)).T
+    order = np.argsort(first, kind="stable")
+    near = 1e-9 * (np.abs(first).max(initial=0.0) + np.abs(second).max(initial=0.0))
+    close = (np.diff(first[order]) <= near) & (np.abs(np.diff(second[order])) <= near)
+    return not close.any()
 
 
 def _distinct(workload: Matrix, keys: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
@@ -110,10 +133,23 @@ def _components(W: Matrix) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     m, n = W.shape
     if m == 0 or n == 0:
         return []
+    if _connected(W):
+        return [(np.arange(m, dtype=np.intp), np.arange(n, dtype=np.intp))]
     rows, columns = np.nonzero(W)
     graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, columns + m)), shape=(m + n, m + n))
     count, label = connected_components(graph, directed=False)
     return list(zip(_grouped(label[:m], count), _grouped(label[m:], count), strict=True))
+
+
+def _connected(W: Matrix) -> bool:
+    """Whether a few steps from the fullest row reach every column: the usual case, at the price of a look."""
+    linked = W != 0.0
+    reached = linked[np.argmax(linked.sum(axis=1))]
+    for _ in range(6):
+        if reached.all():
+            return True
+        reached = linked[linked[:, reached].any(axis=1)].any(axis=0)
+    return bool(reached.all())
 
 
 def _grouped(label: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:

@@ -23,7 +23,7 @@ from .parse import bare
 from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation, RelationReader
-from .scalar import Scope, bounds, clamped, scalar, scalar_conditions
+from .scalar import Scope, bounds, clamped, scalar, scalar_conditions, summands
 
 VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
     exp.Variance: ("n - 1", "{}"),
@@ -110,11 +110,9 @@ class AggregateReader:
         argument = self._argument(node)
         assert argument is not None
         below, finish = VARIANCES[type(node)]
-        inner = argument.copy()
-        square = exp.Mul(this=exp.Paren(this=inner), expression=exp.Paren(this=inner.copy()))
         spread = f"CASE WHEN {below} > 0 THEN greatest(0, (s2 - s1 * s1 / nullif(n, 0)) / ({below})) END"
         return (
-            self._sum(square, where),
+            self._squares(argument, where),
             self._sum(argument, where),
             self._summed(argument, where),
             finish.format(spread),
@@ -145,13 +143,13 @@ class AggregateReader:
 
     # linear forms
 
-    def _atom(self, where: Predicate, present: Column | None = None, measure: str | None = None) -> Form:
-        asks = None
-        if present is not None:
-            attribute = self._relation.base.attribute(present)
+    def _atom(self, where: Predicate, present: tuple[Column, ...] = (), measure: str | None = None) -> Form:
+        asks: list[Predicate] = []
+        for column in present:
+            attribute = self._relation.base.attribute(column)
             attribute.ask(IS_NULL)
-            asks = Asks(present.name, attribute.ask(NOT_NULL))
-        return Form(((1.0, Atom(self._relation.base, Block(where, (), asks, measure))),))
+            asks.append(Asks(column.name, attribute.ask(NOT_NULL)))
+        return Form(((1.0, Atom(self._relation.base, Block(where, (), _both(*asks) if asks else None, measure))),))
 
     def _count(self, where: Predicate) -> Form:
         return self._atom(where)
@@ -163,7 +161,7 @@ class AggregateReader:
         branches = self._branches(node, where)
         if branches is not None:
             return _total(self._present(result, condition) for condition, result in branches)
-        return self._atom(where, scalar(node, self._scope))
+        return self._atom(where, (scalar(node, self._scope),))
 
     def _sum(self, node: exp.Expr, where: Predicate) -> Form:
         """SUM(expression), taken apart as far as it is a choice, a multiple or a shift of something simpler."""
@@ -182,7 +180,19 @@ class AggregateReader:
         column = clamped(node, self._scope)
         start, end = self._scope.statement.span(node)
         measure = clamp(self._relation.base.table, column, self._scope.statement.source, start, end)
-        return self._atom(where, column, self._relation.base.measure(measure))
+        present = summands(node, self._scope) or (column,)
+        return self._atom(where, present, self._relation.base.measure(measure))
+
+    def _squares(self, node: exp.Expr, where: Predicate) -> Form:
+        """The sum of an expression's squares."""
+        node = bare(node)
+        if is_constant(node):
+            return self._count(where).times(self._number(node) ** 2)
+        branches = self._branches(node, where)
+        if branches is not None:
+            return _total(self._squares(result, condition) for condition, result in branches)
+        inner = exp.Paren(this=node.copy())
+        return self._sum(exp.Mul(this=inner, expression=inner.copy()), where)
 
     def _affine(self, node: exp.Expr, where: Predicate) -> Form | None:
         left, right = bare(node.this), bare(node.expression)
@@ -222,7 +232,7 @@ class AggregateReader:
                 return self._summed(left, where)
             if is_constant(left) and not is_constant(right) and not isinstance(node, exp.Div):
                 return self._summed(right, where)
-        return self._atom(where, clamped(node, self._scope))
+        return self._atom(where, summands(node, self._scope) or (clamped(node, self._scope),))
 
     def _branches(self, node: exp.Expr, where: Predicate) -> list[tuple[Predicate, exp.Expr]] | None:
         """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""

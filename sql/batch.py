@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tacit.errors import LimitError
 
 from .catalog import Catalog, Column, Table
@@ -43,9 +45,14 @@ class TableBatch:
         return self._attributes.setdefault(column.name, Attribute(column))
 
     def measure(self, measure: Measure) -> str:
-        """Remember a summed column."""
-        self._measures[measure.name] = measure
-        return measure.name
+        """Remember a summed column, and the name it goes by; a view can declare another clamp for the same column."""
+        known = self._measures.setdefault(measure.name, measure)
+        if known == measure:
+            return measure.name
+        column = measure.column
+        name = f"{column.name} within [{measure.low!r}, {measure.high!r}]"
+        other = replace(measure, column=replace(column, name=name, expression=column.reference, inputs=column.stored))
+        return self._measures.setdefault(name, other).name
 
     def join(self, join: Join) -> str:
         """The label of a joined public table; the same join is made once for the whole batch."""

@@ -8,6 +8,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from .names import folded
+
 Bound = int | float | Decimal | date | datetime
 
 
@@ -65,16 +67,18 @@ class Table:
     max_rows_per_unit: int = 1
     public: bool = False
     version: str = ""
+    path: tuple[str, ...] = ()
+    """Schema and name in the database; the name alone when empty."""
     view: str = ""
     """The SELECT behind a view; a view is read as if that text stood in its place."""
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:
-        return {column.name.lower(): column for column in self.columns}
+        return {folded(column.name): column for column in self.columns}
 
     def column(self, name: str) -> Column | None:
         """Look a column up as SQL does, without regard to case."""
-        return self._by_name.get(name.lower())
+        return self._by_name.get(folded(name))
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,8 @@ class Catalog:
 
     @cached_property
     def _by_name(self) -> dict[str, Table]:
-        return {table.name.lower(): table for table in self.tables}
+        return {folded(table.name): table for table in self.tables}
 
     def table(self, name: str) -> Table | None:
         """Look a table up as SQL does, without regard to case; ``schema.table`` outside the main schema."""
-        return self._by_name.get(name.lower())
+        return self._by_name.get(folded(name))

@@ -19,7 +19,7 @@ from tacit.errors import InternalError, LimitError
 from .catalog import Table
 from .parse import Limits
 from .predicate import Asks, Predicate, evaluate
-from .regions import TRUE, Attribute, Regions, Truth
+from .regions import TRUE, Attribute, Regions, Truth, multiplier
 from .scan import Measure, Scan, grid_shape
 from .workload import Cell
 
@@ -168,7 +168,7 @@ def _merge(tags: Sequence[Integers], shape: tuple[int, ...]) -> tuple[Integers, 
     """(cell of every grid point or -1, first grid point of every cell)."""
     sums = np.zeros(shape, dtype=np.uint64)
     for k, tag in enumerate(tags):
-        sums += tag.astype(np.uint64) * _multiplier(k)
+        sums += tag.astype(np.uint64) * multiplier(k)
     keys = sums.reshape(-1)
     while True:
         _, first, cell_of = np.unique(keys, return_index=True, return_inverse=True)
@@ -197,14 +197,6 @@ def _at(tag: Integers, points: tuple[Integers, ...]) -> Integers:
     """A broadcastable array at points of the full grid."""
     index = tuple(p if length > 1 else np.zeros_like(p) for p, length in zip(points, tag.shape, strict=True))
     return tag[index]
-
-
-def _multiplier(k: int) -> np.uint64:
-    """The k-th number of the splitmix64 sequence, made odd."""
-    z = (0x9E3779B97F4A7C15 * (k + 1)) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
-    return np.uint64((z ^ (z >> 31)) | 1)
 
 
 class CellList(Sequence[Cell]):

@@ -13,9 +13,9 @@ from .batch import BatchReader
 from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
-from .parse import Limits, parse_batch
+from .parse import Limits, Statement, parse_batch
 from .select import read_query
-from .workload import Workload
+from .workload import Query, Workload
 
 
 def compile_batch(
@@ -28,7 +28,7 @@ def compile_batch(
     limits = limits or Limits()
     parameters = Parameters(params)
     reader = BatchReader(catalog, parameters, limits)
-    queries = tuple(read_query(reader, statement) for statement in parse_batch(batch, limits))
+    queries = tuple(_read(reader, statement) for statement in parse_batch(batch, limits))
     parameters.check_all_used()
     parts: list[TableCells] = []
     width = 0
@@ -47,7 +47,19 @@ def compile_batch(
     for table, part in zip(reader.tables, parts, strict=True):
         rows = [number for numbers in table.blocks.values() for number in numbers]
         matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
+    if not np.all(np.isfinite(matrix)):
+        raise LimitError("a number in the batch is too large to compute with", hint="use smaller factors")
     return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))
+
+
+def _read(reader: BatchReader, statement: Statement) -> Query:
+    try:
+        return read_query(reader, statement)
+    except RecursionError:
+        raise LimitError(
+            "the statement nests too deep",
+            sql=statement.source, start=statement.start, end=statement.end, hint="write it with fewer levels",
+        ) from None  # fmt: skip
 
 
 def _combinations(reader: BatchReader) -> sparse.csr_array:

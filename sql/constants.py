@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
@@ -23,6 +24,8 @@ _FOLDABLE = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Interval, exp.Var, exp.IntervalSpan,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In,
 )  # fmt: skip
+_LONGEST_NUMBER = 400
+"""Digits; DuckDB's own numbers end far earlier."""
 """What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
 
 
@@ -31,7 +34,7 @@ class Constant:
     """A value and the literal type that DuckDB would give it."""
 
     kind: str
-    """"null", "bool", "int", "decimal", "double", "string", "date" or "timestamp"."""
+    """"null", "bool", "int", "decimal", "double", "float", "string", "date" or "timestamp"."""
     value: Any
 
     @staticmethod
@@ -39,7 +42,7 @@ class Constant:
         """The constant that a Python value stands for; raises TypeError for what has no SQL form here."""
         if isinstance(value, np.generic):
             value = value.item()
-        if value is None:
+        if value is None or value is pd.NaT or value is pd.NA:
             return NULL
         if isinstance(value, datetime) and value.tzinfo is not None:
             raise TypeError("a timestamp with a time zone")
@@ -105,7 +108,7 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
     """The value of an expression without columns."""
     node = bare(node)
     if isinstance(node, exp.Literal):
-        return _literal(node)
+        return _literal(node, statement)
     if isinstance(node, exp.Null):
         return NULL
     if isinstance(node, exp.Boolean):
@@ -113,20 +116,27 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
     if isinstance(node, exp.Placeholder):
         return _bound(node, statement, params)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-        positive = _literal(node.this)
+        positive = _literal(node.this, statement)
         return Constant(positive.kind, -positive.value)
     return _folded(node, statement, params)
 
 
-def _literal(node: exp.Literal) -> Constant:
+def _literal(node: exp.Literal, statement: Statement) -> Constant:
     text = str(node.this)
     if node.is_string:
         return Constant("string", text)
-    if text.isdigit():
-        return Constant("int", int(text))
-    if "e" in text.lower():
-        return Constant("double", float(text))
-    return Constant("decimal", Decimal(text))
+    if len(text) <= _LONGEST_NUMBER:
+        try:
+            if text.isdigit():
+                return Constant("int", int(text))
+            return Constant("double", float(text)) if "e" in text.lower() else Constant("decimal", Decimal(text))
+        except (ValueError, ArithmeticError):
+            pass
+    start, end = statement.span(node)
+    raise TypeMismatchError(
+        "this is not a number that tacit can read",
+        sql=statement.source, start=start, end=end, hint="write digits, with one point at most",
+    )  # fmt: skip
 
 
 def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> Constant:
@@ -168,7 +178,8 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
         value, type_ = folded
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
-        return Constant.of(value)
+        found = Constant.of(value)
+        return Constant("float", found.value) if type_ == "FLOAT" and found.kind == "double" else found
     except TypeError:
         raise TypeMismatchError(
             "this constant has no value that a column could be compared with",

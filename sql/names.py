@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from string import ascii_lowercase, ascii_uppercase
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def folded(name: str) -> str:
+    """A name as DuckDB compares names: only ASCII letters know no case.
+
+    >>> folded("Age"), folded("É") == folded("é")
+    ('age', False)
+    """
+    return name.translate(_LOWER)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

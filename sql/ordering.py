@@ -164,6 +164,8 @@ def _numeric_place(constant: Constant, scale: int, least: int, greatest: int) ->
         return _through_double(constant.value, lambda i: i / power if scale else float(i), least, greatest)
     if constant.kind in ("int", "decimal", "bool"):
         return _exact(Fraction(constant.value) * 10**scale)
+    if constant.kind == "float":  # DuckDB would compare in single precision, where many numbers are one
+        raise Incomparable("write a DOUBLE or a DECIMAL, not a FLOAT")
     raise Incomparable("write a number")
 
 
@@ -222,7 +224,7 @@ def _unrank(rank: int) -> float:
 def _floats(type_: str) -> Ordering:
     def locate(constant: Constant, comparison: str) -> Place:
         constant = _typed(constant, comparison)
-        if constant.kind not in ("int", "decimal", "double", "bool"):
+        if constant.kind not in ("int", "decimal", "double", "float", "bool"):
             raise Incomparable("write a number")
         value = _to_double(constant.value)
         if comparison == "FLOAT":

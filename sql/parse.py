@@ -13,12 +13,19 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
-from tacit.errors import LimitError, ParameterError, SqlSyntaxError
+from tacit.errors import LimitError, ParameterError, SqlSyntaxError, UnsupportedSqlError
 
 DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE, TokenType.NOT}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_OPERATORS = {
+    TokenType.AND, TokenType.OR, TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.MOD,
+    TokenType.DPIPE, TokenType.DCOLON, TokenType.IS, TokenType.NOT, TokenType.UNION, TokenType.JOIN, TokenType.EQ,
+    TokenType.CASE, TokenType.WHEN, TokenType.DOT, TokenType.LIKE, TokenType.DIV,
+}  # fmt: skip
+_BEGINNINGS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VAR}
+"""What a statement may begin with. VAR is a misspelt word, and makes the better error by not parsing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,10 @@ class Limits:
     characters: int = 1_000_000
     nesting: int = 100
     statements: int = 10_000
+    words: int = 20_000
+    """Words, numbers and signs in one statement."""
+    operators: int = 2_000
+    """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of them is a tree as deep."""
     cells: int = 1 << 20
     rows: int = 20_000
     entries: int = 50_000_000
@@ -80,17 +91,16 @@ def parse_batch(batch: str | Sequence[str], limits: Limits) -> list[Statement]:
         raise LimitError(
             f"the batch is longer than {limits.characters:,} characters", hint="split it into several batches"
         )
+    chunks = [(tokens, text) for text in texts for tokens in _chunks(text)]
+    if len(chunks) > limits.statements:
+        raise LimitError(
+            f"the batch has more than {limits.statements:,} statements", hint="split it into several batches"
+        )
     statements: list[Statement] = []
     placeholders = 0
-    for text in texts:
-        for tokens in _chunks(text):
-            if len(statements) == limits.statements:
-                raise LimitError(
-                    f"the batch has more than {limits.statements:,} statements",
-                    hint="split it into several batches",
-                )
-            tokens, placeholders = _number_placeholders(tokens, placeholders, text)
-            statements.append(_parse_one(tokens, text, limits))
+    for tokens, text in chunks:
+        tokens, placeholders = _number_placeholders(tokens, placeholders, text)
+        statements.append(_parse_one(tokens, text, limits))
     if not statements:
         raise SqlSyntaxError("the batch is empty", hint="write at least one SELECT")
     return statements
@@ -159,8 +169,18 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
         end=end,
         hint="write it with fewer parentheses",
     )
+    if len(tokens) > limits.words or _operators(tokens) > limits.operators:
+        raise LimitError(
+            f"the statement has more than {limits.words:,} words or {limits.operators:,} operators",
+            sql=text, start=start, end=end, hint="split it into several statements, or write IN for a long OR",
+        )  # fmt: skip
     if _depth(tokens) > limits.nesting:
         raise too_deep
+    if tokens[0].token_type not in _BEGINNINGS:
+        raise UnsupportedSqlError(
+            f"tacit answers SELECT and nothing else, not {tokens[0].text.upper()[:40]}",
+            sql=text, start=start, end=tokens[0].end + 1, hint="write a SELECT",
+        )  # fmt: skip
     try:
         with _recursion(4000):
             trees = DUCKDB.parser().parse(tokens, text)
@@ -171,6 +191,16 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
     if len(trees) != 1 or trees[0] is None:
         raise SqlSyntaxError("this is not a statement", sql=text, start=start, end=end, hint="write a SELECT")
     return Statement(text, start, end, trees[0])
+
+
+def _operators(tokens: list[Token]) -> int:
+    """How many signs make the tree deeper; a string right after a string is joined to it."""
+    count, before = 0, None
+    for token in tokens:
+        kind = token.token_type
+        count += kind in _OPERATORS or (kind == before == TokenType.STRING)
+        before = kind
+    return count
 
 
 def _depth(tokens: list[Token]) -> int:

@@ -170,24 +170,20 @@ class Attribute:
     def regions(self) -> Regions:
         """Cut the line at every constant and join the pieces that no question tells apart."""
         cuts = sorted({cut for q in self._questions for _, place in q.pieces for cut in place if self._inside(cut)})
-        pieces = len(cuts) + 1
-        truths = np.empty((len(self._questions), pieces), dtype=np.uint8)
-        for row, question in zip(truths, self._questions, strict=True):
-            row[:] = question.otherwise
-            for operator, place in question.pieces:
-                self._mark(row, operator, place, cuts)
-        _, first, inverse = np.unique(truths, axis=1, return_index=True, return_inverse=True)
-        # number the regions by where they first appear on the line, not by their truth values
-        rank = np.argsort(np.argsort(first))
-        region_of_piece = rank[inverse.reshape(-1)]
+        marks = [(question, self._piece_truth(question, cuts)) for question in self._questions]
+        first, region_of_piece = _joined([truth for _, truth in marks], len(cuts) + 1)
         count = len(first) + 1
         by_question: dict[Question, Truth] = {}
-        for row, question in zip(truths, self._questions, strict=True):
-            truth = np.empty(count, dtype=np.uint8)
-            truth[region_of_piece] = row
-            truth[-1] = question.when_null
-            by_question[question] = truth
-        return Regions(self.column, self.order, tuple(cuts), tuple(int(r) for r in region_of_piece), count, by_question)
+        for question, truth in marks:
+            by_question[question] = np.append(truth[first], question.when_null)
+        return Regions(self.column, self.order, tuple(cuts), tuple(region_of_piece.tolist()), count, by_question)
+
+    def _piece_truth(self, question: Question, cuts: list[Cut]) -> Truth:
+        """The truth of a question on every piece of the line."""
+        row = np.full(len(cuts) + 1, question.otherwise, dtype=np.uint8)
+        for operator, place in question.pieces:
+            self._mark(row, operator, place, cuts)
+        return row
 
     def _inside(self, cut: Cut) -> bool:
         """Whether values lie on both sides of a cut; a constant beyond the type's ends cuts nothing."""
@@ -214,3 +210,30 @@ class Attribute:
         if self.order.greatest is not None and cut > self.order.greatest:
             return len(cuts) + 1
         return bisect_left(cuts, cut) + 1
+
+
+def _joined(truths: list[Truth], pieces: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(first piece of every region, region of every piece), regions in the order they first appear on the line.
+
+    Pieces are alike when every question has one answer for both. They are found by a hash of their answers and then
+    compared, so joining never depends on luck.
+    """
+    keys = np.zeros(pieces, dtype=np.uint64)
+    for k, truth in enumerate(truths):
+        keys += truth * multiplier(k)
+    while True:
+        _, first, region = np.unique(keys, return_index=True, return_inverse=True)
+        clash = next((truth for truth in truths if not np.array_equal(truth, truth[first][region])), None)
+        if clash is None:
+            break
+        keys = (region * 3 + clash).astype(np.uint64)
+    rank = np.argsort(np.argsort(first))
+    return np.sort(first), rank[region]
+
+
+def multiplier(k: int) -> np.uint64:
+    """The k-th number of the splitmix64 sequence, made odd."""
+    z = (0x9E3779B97F4A7C15 * (k + 1)) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return np.uint64((z ^ (z >> 31)) | 1)

@@ -15,7 +15,7 @@ from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNam
 
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Table
-from .names import nearest
+from .names import folded, nearest
 from .parse import Limits, Statement, bare, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
 from .regions import IS_NULL, NOT_NULL
@@ -62,7 +62,7 @@ class RelationReader:
                 raise self._error(
                     UnsupportedSqlError, cte, "renaming columns of a CTE is not supported", "use AS inside the CTE"
                 )
-            known[cte.alias.lower()] = cte.this
+            known[folded(cte.alias)] = cte.this
         return RelationReader(self._batch, self._statement, known)
 
     def read(self, select: exp.Select) -> Relation:
@@ -116,19 +116,19 @@ class RelationReader:
 
     def _named(self, node: exp.Table) -> tuple[Relation, str]:
         alias = node.alias or node.name
-        if not node.db and node.name.lower() in self._tables:
+        if not node.db and folded(node.name) in self._tables:
             inner = RelationReader(
-                self._batch, self._statement, {k: v for k, v in self._tables.items() if k != node.name.lower()}
+                self._batch, self._statement, {k: v for k, v in self._tables.items() if k != folded(node.name)}
             )
-            return inner._derived(self._tables[node.name.lower()], node), alias
+            return inner._derived(self._tables[folded(node.name)], node), alias
         table = self._table(node)
         if table.view:
             return self._view(table, node), alias
         base = self._batch.table(table)
-        return Relation(base, ((alias, {c.name.lower(): c for c in table.columns}),)), alias
+        return Relation(base, ((alias, {folded(c.name): c for c in table.columns}),)), alias
 
     def _table(self, node: exp.Table) -> Table:
-        name = node.name if node.db.lower() in ("", "main") else f"{node.db}.{node.name}"
+        name = node.name if folded(node.db) in ("", "main") else f"{node.db}.{node.name}"
         table = self._batch.catalog.table(name)
         if table is None or node.catalog:
             known = [t.name for t in self._batch.catalog.tables] + list(self._tables)
@@ -146,7 +146,7 @@ class RelationReader:
                 UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
                 "query the tables behind it",
             ) from None  # fmt: skip
-        declared = {c.name.lower(): c.domain for c in table.columns}
+        declared = {folded(c.name): c.domain for c in table.columns}
         ((alias, columns),) = relation.names
         return replace(
             relation,
@@ -174,11 +174,11 @@ class RelationReader:
         relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
         columns: dict[str, Column] = {}
         for name, column in reader._projected(node, relation):
-            if name.lower() in columns:
+            if folded(name) in columns:
                 raise self._error(
                     UnsupportedSqlError, place, f"the derived table has two columns named {name}", "rename one with AS"
                 )
-            columns[name.lower()] = column
+            columns[folded(name)] = column
         return replace(relation, names=(("", columns),))
 
     def _projected(self, select: exp.Select, relation: Relation) -> Iterator[tuple[str, Column]]:
@@ -190,9 +190,9 @@ class RelationReader:
                     raise self._error(
                         UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
                     )
-                wanted = node.table.lower() if isinstance(node, exp.Column) else ""
+                wanted = folded(node.table) if isinstance(node, exp.Column) else ""
                 for alias, columns in relation.names:
-                    if wanted in ("", alias.lower()):
+                    if wanted in ("", folded(alias)):
                         yield from (
                             (column.name if not column.expression else name, column) for name, column in columns.items()
                         )
@@ -213,7 +213,7 @@ class RelationReader:
         if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
             raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
         table = self._table(join.this)
-        if table.view or join.this.name.lower() in self._tables:
+        if table.view or folded(join.this.name) in self._tables:
             raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
         alias = join.this.alias or join.this.name
         pairs = self._pairs(left, table, alias, join)
@@ -262,7 +262,7 @@ class RelationReader:
     def _sides(self, part: exp.Expr, table: Table, alias: str) -> tuple[exp.Expr, exp.Column]:
         if isinstance(part, exp.EQ):
             for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-                if isinstance(theirs, exp.Column) and theirs.table.lower() == alias.lower():
+                if isinstance(theirs, exp.Column) and folded(theirs.table) == folded(alias):
                     return mine, theirs
         raise self._error(
             UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
@@ -272,7 +272,7 @@ class RelationReader:
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
     ) -> Relation:
         label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs)))
-        columns = {c.name.lower(): replace(c, name=f"{label}.{c.name}", nullable=True) for c in table.columns}
+        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}", nullable=True) for c in table.columns}
         relation = replace(left, names=(*left.names, (alias, columns)))
         if outer:
             return relation
@@ -307,23 +307,23 @@ class RelationReader:
             )  # fmt: skip
         base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
         label = base.private[-1][0]
-        columns = {c.name.lower(): replace(c, name=f"{label}.{c.name}") for c in table.columns}
+        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}") for c in table.columns}
         return Relation(base, (*left.names, (alias, columns)))
 
     # names and errors
 
     def _resolve(self, relation: Relation, node: exp.Column) -> Column:
-        wanted, name = node.table.lower(), node.name.lower()
+        wanted, name = folded(node.table), folded(node.name)
         aliases = [alias for alias, _ in relation.names]
-        if wanted and wanted not in (alias.lower() for alias in aliases):
+        if wanted and wanted not in (folded(alias) for alias in aliases):
             raise self._error(
                 UnknownNameError, node, f"no such table in this query: {node.table}", f"write {aliases[0]}.{node.name}"
             )
         found = [
-            columns[name] for alias, columns in relation.names if wanted in ("", alias.lower()) and name in columns
+            columns[name] for alias, columns in relation.names if wanted in ("", folded(alias)) and name in columns
         ]
         if not found:
-            known = [n for alias, columns in relation.names if wanted in ("", alias.lower()) for n in columns]
+            known = [n for alias, columns in relation.names if wanted in ("", folded(alias)) for n in columns]
             shown = " and ".join(alias for alias in aliases if alias) or "the table"
             raise self._error(
                 UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, known)

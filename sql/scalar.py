@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
-from tacit.errors import SqlError, TypeMismatchError, UnsupportedSqlError
+from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import scratch
 from .catalog import Column, Range, Values
@@ -148,17 +148,43 @@ def check(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
     return tuple(inputs)
 
 
-def rendered(node: exp.Expr, scope: Scope, reference: Callable[[Column], str] = lambda c: c.reference) -> str:
-    """The expression as SQL over the columns of the scan, with its parameters written in."""
+def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> str:
+    """The expression as SQL over the columns of the scan, with its parameters written in.
+
+    ``value`` says how to write a column whose value goes into the result; one that is only asked about, in a
+    condition, is always written as it is.
+    """
 
     def replaced(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column):
-            return exp.Var(this=reference(scope.resolve(part)))
+            column = scope.resolve(part)
+            clamps = value is not None and not _in_condition(part)
+            return exp.Var(this=value(column) if clamps and value is not None else column.reference)
         if isinstance(part, exp.Placeholder):
             return bound_literal(part, scope.statement, scope.params)
         return part
 
-    return node.copy().transform(replaced).sql("duckdb", comments=False)
+    sql = node.copy().transform(replaced).sql("duckdb", comments=False)
+    if len(sql) > _LONGEST:
+        raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
+    return sql
+
+
+_LONGEST = 20_000
+_CONDITIONS = (exp.Connector, exp.Not, exp.Binary, exp.In, exp.Between, exp.IsNan, exp.IsInf)
+_VALUES = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+
+
+def _in_condition(node: exp.Expr) -> bool:
+    """Whether an expression is inside something that is true or false: a comparison, or WHEN …."""
+    while node.parent is not None:
+        parent = node.parent
+        if isinstance(parent, _CONDITIONS) and not isinstance(parent, _VALUES):
+            return True
+        if isinstance(parent, exp.If | exp.Case) and node is parent.args.get("this"):
+            return True
+        node = parent
+    return False
 
 
 def refusal(node: exp.Expr) -> str:
@@ -294,7 +320,8 @@ def bounds(node: exp.Expr, scope: Scope) -> tuple[float, float] | None:
         return low - other[1], high - other[0]
     if isinstance(node, exp.Mul):
         corners = [a * b for a in inner for b in other]
-        return min(corners), max(corners)
+        square = bare(node.this) == bare(node.expression) and low < 0 < high
+        return 0.0 if square else min(corners), max(corners)
     if isinstance(node, exp.Div) and other[0] == other[1] != 0:
         corners = [a / other[0] for a in inner]
         return min(corners), max(corners)
@@ -316,14 +343,33 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
     inputs = stored(check(node, scope))
     column = _derived(node, scope, inputs, rendered(node, scope, _clamp_sql))
     known = bounds(node, scope)
-    return Column(
-        column.name, column.type, True, Range(*known) if known is not None else None, column.expression, column.inputs
-    )
+    name = rendered(node, scope, _clamp_words)
+    return Column(name, column.type, True, Range(*known) if known is not None else None, column.expression, inputs)
+
+
+def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
+    """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
+    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
+        return None
+    columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
+    return columns if all(_is_clamped(column) for column in columns) else None
+
+
+_ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg)
+
+
+def _is_clamped(column: Column) -> bool:
+    return column.type != "BOOLEAN" and column_bounds(column) is not None
+
+
+def _clamp_words(column: Column) -> str:
+    ends = column_bounds(column)
+    return f"{column.name}[{ends[0]!r}, {ends[1]!r}]" if ends is not None and _is_clamped(column) else column.name
 
 
 def _clamp_sql(column: Column) -> str:
     ends = column_bounds(column)
-    if ends is None or column.type == "BOOLEAN":
+    if ends is None or not _is_clamped(column):
         return column.reference
     low, high = (f"CAST('{end!r}' AS DOUBLE)" for end in ends)
     value = column.reference

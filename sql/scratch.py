@@ -44,7 +44,10 @@ def literal(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def cast_text(text: str, type_: str) -> Any:
-    """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it."""
+    """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it (or an infinite date)."""
+    if type_ in ("DATE", "TIMESTAMP"):
+        found = fold(f"TRY_CAST({literal(text)} AS {type_})")
+        return found[0] if found is not None else None
     return _connection().execute(f"SELECT TRY_CAST($1 AS {type_})", [text]).fetchone()[0]  # type: ignore[index]
 
 
@@ -53,10 +56,17 @@ def fold(expression: str) -> tuple[Any, str] | None:
     """Value and type of an expression without columns; None when DuckDB refuses to evaluate it."""
     try:
         row = _connection().execute(f"SELECT v, typeof(v) FROM (SELECT {expression} AS v)").fetchone()  # noqa: S608
+        assert row is not None
+        if row[1] in ("DATE", "TIMESTAMP") and row[0] is not None and not _finite(expression):
+            return None  # Python has no date for it and would give its last one
     except duckdb.Error:
         return None
-    assert row is not None
     return row[0], row[1]
+
+
+def _finite(expression: str) -> bool:
+    row = _connection().execute(f"SELECT isfinite({expression})").fetchone()
+    return bool(row and row[0])
 
 
 def fold_list(expressions: list[str]) -> list[Any] | None:

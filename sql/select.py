@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from .relation import Relation, RelationReader
 from .scalar import EXPRESSIONS, refusal, rendered, with_domain
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
 
+_MOST_CUBED = 6
 _READ = {"expressions", "from_", "where", "group", "with_", "joins", "having", "order", "limit", "offset", "distinct"}
 _CLAUSES = {"sample": "TABLESAMPLE", "laterals": "LATERAL", "windows": "WINDOW", "operation_modifiers": "this modifier"}
 
@@ -75,8 +77,9 @@ class SelectReader:
             )  # fmt: skip
         self._keyed, self._sets = keys, sets
         columns = tuple(self._column(item, place) for place, item in enumerate(select.expressions))
-        leaves = [column.output for column in columns]
-        if all(isinstance(output, Key | Known) for output in leaves):
+        arrangement = self._arrangement(select, columns)
+        used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
+        if self._relation is not None and all(isinstance(output, Key | Known) for output in used):
             raise self._error(
                 UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
             )
@@ -86,7 +89,7 @@ class SelectReader:
             tuple(KeyColumn(key.column.name, _key_type(key.column)) for key in keys),
             tuple(self._group_values()),
             columns,
-            self._arrangement(select, columns),
+            arrangement,
         )
 
     def scalar_form(self, select: exp.Select) -> Form | None:
@@ -117,6 +120,7 @@ class SelectReader:
         self._relations = self._outer.with_ctes(select)
         self._relation: Relation | None = None
         self._aggregates: AggregateReader | None = None
+        self._opened: list[str] = []
         if select.args.get("from_") is not None:
             relation = self._relations.read(select)
             where = select.args.get("where")
@@ -186,13 +190,15 @@ class SelectReader:
         def index(node: exp.Expr) -> int:
             return number[self._text(self._group_item(node, select))]
 
+        too_many = self._error(LimitError, group, "too many grouping sets", "use fewer columns in CUBE or ROLLUP")
+        if any(len(cube.expressions) > _MOST_CUBED for cube in group.find_all(exp.Cube)):
+            raise too_many
         products: list[list[tuple[int, ...]]] = []
         for node in group.expressions:
             products.append(_sets_of(node, index))
-        sets = [tuple(sorted(set(itertools.chain(*chosen)))) for chosen in itertools.product(*products)]
-        if len(sets) > 64:
-            raise self._error(LimitError, group, "too many grouping sets", "use fewer columns in CUBE or ROLLUP")
-        return sets
+            if math.prod(map(len, products)) > 1 << _MOST_CUBED:
+                raise too_many
+        return [tuple(sorted(set(itertools.chain(*chosen)))) for chosen in itertools.product(*products)]
 
     def _group_values(self) -> list[tuple[Any, ...]]:
         """The key values of every group; a key that a grouping set leaves out is NULL."""
@@ -318,8 +324,12 @@ class SelectReader:
             names = {n: _leaf(self._finish(f), leaves).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
             return exp.Var(this=_substituted(sql, names))
         if isinstance(node, exp.Column):
-            if not node.table and node.name.lower() in self._items:
-                return self._rewritten(exp.Paren(this=self._items[node.name.lower()]), leaves)
+            name = node.name.lower()
+            if not node.table and name in self._items and name not in self._opened:
+                self._opened.append(name)  # an alias that leads back to itself is a column, or nothing
+                found = self._rewritten(exp.Paren(this=self._items[name]), leaves)
+                self._opened.remove(name)
+                return found
             self._text(node)  # an unknown name is the better error
             raise self._error(
                 UnsupportedSqlError, node, f"{node.name} is neither grouped by nor aggregated",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .catalog import Bound
+from .catalog import Bound, Table
 from .scan import Scan
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
@@ -37,6 +37,8 @@ class SourceTable:
     name: str
     columns: tuple[SourceColumn, ...]
     view: str = ""
+    path: tuple[str, ...] = ()
+    """Schema and name."""
 
 
 class Source(Protocol):
@@ -53,7 +55,7 @@ class Source(Protocol):
         """A public name of the table's present state."""
         ...
 
-    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
+    def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         ...
 

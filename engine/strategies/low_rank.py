@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from tacit.engine.descent import lbfgs
+from tacit.engine.descent import inverse, lbfgs
 from tacit.engine.strategy import Matrix, Privacy, Vector
 from tacit.engine.watch import Watch
 from tacit.errors import NotSupportedError
@@ -22,8 +22,8 @@ def low_rank(
     *,
     rows: int | None = None,
     start: int = 0,
-    levels: int = 70,
-    iterations: int = 60,
+    levels: int = 140,
+    iterations: int = 30,
 ) -> Matrix:
     """L = C·R with ``rows`` rows (default: the rank of W) by annealed L-BFGS from start point ``start``.
 
@@ -60,9 +60,11 @@ def _anneal(C: Matrix, weights: Vector, R: Matrix, levels: int, iterations: int,
             share = np.exp((norms - peak) / epsilon)
             total = float(share.sum())
             norm = peak + epsilon * float(np.log(total))
-            inverse = np.linalg.inv(C.T @ C)
-            spread = float(np.dot(weights, np.diag(inverse)))
-            by_spread = -2.0 * C @ (inverse @ (weights[:, None] * inverse))
+            inner = inverse(C.T @ C)
+            if inner is None:
+                return float("inf"), z
+            spread = float(np.dot(weights, np.diag(inner)))
+            by_spread = -2.0 * C @ (inner @ (weights[:, None] * inner))
             by_norm = ((L / size) * (share / total)) @ R.T
             return float(np.log(spread) + 2.0 * np.log(norm)), (by_spread / spread + 2.0 * by_norm / norm).ravel()
 
@@ -76,5 +78,8 @@ def _anneal(C: Matrix, weights: Vector, R: Matrix, levels: int, iterations: int,
 
 
 def _error(C: Matrix, weights: Vector, R: Matrix) -> float:
-    spread = float(np.dot(weights, np.diag(np.linalg.inv(C.T @ C))))
+    inner = inverse(C.T @ C)
+    if inner is None:
+        return float("inf")
+    spread = float(np.dot(weights, np.diag(inner)))
     return spread * float(np.abs(C @ R).sum(axis=0).max()) ** 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from tacit.engine.descent import lbfgs
+from tacit.engine.descent import inverse, lbfgs
 from tacit.engine.strategy import Matrix, Privacy, Vector
 from tacit.engine.watch import Watch
 from tacit.errors import NotSupportedError
@@ -43,7 +43,10 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
             share = np.exp((norms - peak) / temperature)
             total = float(share.sum())
             norm = peak + temperature * float(np.log(total))
-            half = C @ np.linalg.inv((C * (u * u)[:, None]).T @ C)
+            inner = inverse((C * (u * u)[:, None]).T @ C)
+            if inner is None:
+                return float("inf"), z
+            half = C @ inner
             by_u = -2.0 * u * u * np.einsum("ij,ij,j->i", half, half, sigma**2)
             spread = -0.5 * float(by_u.sum())  # the error is homogeneous of degree −2 in u
             by_norm = (size @ (share / total)) * u
@@ -51,8 +54,7 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
 
         start = np.maximum(np.log(u), -17.0)  # below e⁻¹⁸ the spread could no longer be inverted
         u = np.exp(lbfgs(objective, start, iterations, watch, box=(-18.0, 5.0)))
-        inverse = np.linalg.inv((C * (u * u)[:, None]).T @ C)
-        error = float(np.dot(sigma**2, np.diag(inverse))) * float((u @ size).max()) ** 2
+        error = float(np.exp(objective(np.log(u), 1e-9)[0]))
         if error < best_error:
             best, best_error = u, error
         elif error > 1.001 * best_error:  # the sharper maximum only jams the line search

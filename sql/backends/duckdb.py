@@ -7,8 +7,10 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 
 from __future__ import annotations
 
+import csv
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tacit.errors import OperationalError, PolicyError
 
 from ..catalog import Table
 from ..checks import check_ranges
+from ..names import nearest
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, frame, literal, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable, describe
@@ -93,21 +96,39 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
 
 
 def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
-    """Every field is read as text and cast with TRY_CAST, so that no content of the file can make the scan fail."""
+    """Every field is read as text and cast with TRY_CAST, so that no content of the file can make the scan fail.
+
+    Columns are found by the names in the header; the types are the policy's, because guessing them means looking.
+    """
     declared = next((columns for table, columns in types.items() if table.lower() == path.stem.lower()), None)
     if not declared:
         raise PolicyError(
             f"a csv file has no types of its own; declare them in the policy, under [tables.{path.stem}.columns]: "
             'age = { type = "INTEGER" }'
         )
-    columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in declared) + "}"
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    header = _header(path, delimiter)
+    missing = [name for name in declared if name not in header]
+    if missing:
+        raise PolicyError(f"{path.name} has no column {missing[0]!r} in its first line: {nearest(missing[0], header)}")
+    columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header) + "}"
     casts = ", ".join(f"TRY_CAST({quote(name)} AS {type_}) AS {quote(name)}" for name, type_ in declared.items())
-    delimiter = "\\t" if path.suffix.lower() == ".tsv" else ","
     return (
         f"SELECT {casts} FROM read_csv({where}, header = true, auto_detect = false, columns = {columns}, "  # noqa: S608
-        f"delim = '{delimiter}', quote = '\"', escape = '\"', "
-        "null_padding = true, ignore_errors = true, strict_mode = false)"
+        f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', "
+        "null_padding = true, ignore_errors = true, strict_mode = false, parallel = false)"
     )
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            names = next(csv.reader(file, delimiter=delimiter), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise OperationalError(f"{str(path)!r} cannot be read as a csv file") from None
+    if len(set(names)) < len(names) or not all(names):
+        raise OperationalError(f"the first line of {str(path)!r} must name every column once")
+    return names
 
 
 class DuckDBSource:
@@ -130,7 +151,9 @@ class DuckDBSource:
         """Names, types and constraints of all tables and views."""
         columns = self._run(
             "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
-            "WHERE NOT internal AND database_name = current_database() ORDER BY schema_name, table_name, column_index"
+            # a generated column is computed when it is read, and what it computes can fail on a row
+            "WHERE NOT internal AND NOT coalesce(is_generated, false) AND database_name = current_database() "
+            "ORDER BY schema_name, table_name, column_index"
         )
         checks = self._run(
             "SELECT schema_name, table_name, expression FROM duckdb_constraints() "
@@ -157,7 +180,10 @@ class DuckDBSource:
             views.pop(("main", self._file_view), None)
         return tuple(
             SourceTable(
-                table if schema == "main" else f"{schema}.{table}", tuple(found), views.get((schema, table), "")
+                table if schema == "main" else f"{schema}.{table}",
+                tuple(found),
+                views.get((schema, table), ""),
+                (schema, table),
             )
             for (schema, table), found in tables.items()
         )
@@ -167,17 +193,18 @@ class DuckDBSource:
         if self.path is None:
             return "memory"
         try:
-            stat = self.path.stat()
+            stamps = [self.path.stat()]
         except OSError:
             raise OperationalError(f"{str(self.path)!r} is gone") from None
-        return f"{stat.st_mtime_ns}-{stat.st_size}"
+        with suppress(OSError):  # what an open connection wrote lies in the log until the next checkpoint
+            stamps.append(self.path.with_name(self.path.name + ".wal").stat())
+        return " ".join(f"{stat.st_mtime_ns}-{stat.st_size}" for stat in stamps)
 
-    def unique(self, table: str, columns: tuple[str, ...]) -> bool:
+    def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         keys = ", ".join(quote(column) for column in columns)
         present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns)
-        source = ".".join(quote(part) for part in table.split(".", 1))
-        sql = f"SELECT 1 FROM {source} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+        sql = f"SELECT 1 FROM {_table(table)} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         return not self._run(sql)
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
@@ -286,7 +313,7 @@ def _side(own: str) -> str:
 
 
 def _table(table: Table) -> str:
-    return ".".join(quote(part) for part in table.name.split(".", 1))
+    return ".".join(quote(part) for part in table.path or (table.name,))
 
 
 def _bounded(table: Table, salt: bytes) -> str:
@@ -301,7 +328,8 @@ def _bounded(table: Table, salt: bytes) -> str:
     unit = quote(table.privacy_unit)
     content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])
     return (
-        f"(SELECT * FROM {_table(table)} WHERE {unit} IS NOT NULL "  # noqa: S608
+        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {_table(table)} "  # noqa: S608
+        f"WHERE {unit} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )
 

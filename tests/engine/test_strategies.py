@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import Strategy, optimize, strategies
@@ -27,13 +27,18 @@ EDGES = {
     "prefix of 7": np.tril(np.ones((7, 7))),
     "negative": [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]],
 }
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing example costs seconds to try again
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
+
+
+QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 60}}
+"""Shorter searches where the default is made for larger workloads: the properties hold whenever one stops."""
 
 
 def run(workload: object, privacy: str, name: str | None) -> Strategy | None:
     """The strategy, or None where a system is published for the other kind of privacy only."""
     try:
-        return optimize(workload, privacy=privacy, strategy=name)  # type: ignore[arg-type]
+        return optimize(workload, privacy=privacy, strategy=name, **QUICK.get(name or "", {}))  # type: ignore
     except NotSupportedError:
         assert name is not None
         return None
@@ -62,7 +67,7 @@ def test_edges(edge: str, name: str | None, privacy: str) -> None:
 
 
 @pytest.mark.parametrize("privacy", KINDS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True, phases=NO_SHRINKING)
 @given(W=WORKLOADS)
 def test_default_is_never_worse_than_any_named_one(privacy: str, W: np.ndarray) -> None:
     best = optimize(W, privacy=privacy)
@@ -71,8 +76,8 @@ def test_default_is_never_worse_than_any_named_one(privacy: str, W: np.ndarray) 
         s = run(W, privacy, name)
         if s is not None:
             check(W, s)
-            # Under approximate privacy the search stops 0.05 % above its bound by design.
-            assert best.error <= s.error * (1 + 1e-3) + 1e-12
+            # The search stops 0.05 % above its bound by design; annealing ends near its minimum, not at it.
+            assert best.error <= s.error * (1 + 2e-3) + 1e-12
             assert best.lower_bound <= s.error * (1 + 1e-9) + 1e-12
 
 
@@ -83,8 +88,134 @@ def test_two_halves_are_asked_alone() -> None:
     assert variances == pytest.approx([4.0, 2.0, 2.0], rel=1e-9)
 
 
-def test_the_papers_example_is_at_most_what_the_paper_calls_optimal() -> None:
-    assert 2 * optimize(PAPER, privacy="pure").error <= 39
+def test_the_papers_example_is_below_what_the_paper_calls_optimal() -> None:
+    """The paper's Figure 1 has 39/ε² and calls it optimal; 38 is reachable."""
+    assert 2 * optimize(PAPER, privacy="pure").error <= 38.01
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+def test_tiny_cases_agree_with_brute_force(privacy: str) -> None:
+    """Over 2 cells a strategy is a few vectors (cos t, sin t)·w; a fine grid of pairs finds the optimum."""
+    W = np.array([[1.0, 1.0], [1.0, -0.5]])
+    angles = np.linspace(0.0, np.pi, 181)[:-1]
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    best = np.inf
+    for ratio in np.geomspace(0.2, 5.0, 41):
+        for i, first in enumerate(vectors):
+            L = np.stack([np.broadcast_to(first, vectors[i + 1 :].shape), ratio * vectors[i + 1 :]], axis=1)
+            sizes = np.abs(L).sum(axis=1) if privacy == "pure" else np.sqrt((L**2).sum(axis=1))
+            if len(L):
+                B = W @ np.linalg.inv(L)
+                best = min(best, float(np.min(sizes.max(axis=1) ** 2 * np.sum(B**2, axis=(1, 2)))))
+    s = optimize(W, privacy=privacy)
+    assert best * 0.99 <= s.error <= best * 1.002
+
+
+def test_lrm_is_behind_identity_on_small_domains_and_far_ahead_on_related_queries() -> None:
+    """The ordering of LRM's Figures 4 to 6."""
+    stream = np.random.default_rng(0)
+    related = stream.normal(size=(32, 3)) @ stream.normal(size=(3, 200))
+    assert optimize(related, strategy="lrm").error < optimize(related, strategy="identity").error / 3
+    small = stream.normal(size=(40, 8)) @ stream.normal(size=(8, 16))
+    assert optimize(small, strategy="lrm").error > optimize(small, strategy="identity").error
+
+
+def test_wavelet_and_hierarchical_are_close_on_ranges() -> None:
+    ends = np.sort(np.random.default_rng(0).integers(0, 64, (64, 2)), axis=1)
+    cells = np.arange(64)
+    W = ((cells >= ends[:, :1]) & (cells <= ends[:, 1:])).astype(float)
+    tree, haar = (optimize(W, strategy=name).error for name in ("hierarchical", "wavelet"))
+    assert 0.5 < tree / haar < 2.0
+
+
+def test_coa_converges_to_the_certified_optimum() -> None:
+    W = np.tril(np.ones((24, 24)))
+    s = optimize(W, privacy="approximate", strategy="coa", iterations=200, theta=1e-8)
+    assert s.gap <= 0.005
+    assert optimize(W, privacy="approximate", strategy="coa", homotopy=True, theta=1e-6).gap <= 0.05
+
+
+def test_lrm_takes_the_papers_parameters() -> None:
+    W = np.tril(np.ones((6, 6)))
+    assert optimize(W, strategy="lrm", rank=9).L.shape[0] == 9
+    assert optimize(W, strategy="lrm", gamma=1.0).seconds >= 0.0
+    with pytest.raises(ProgrammingError, match="rank 6"):
+        optimize(W, strategy="lrm", rank=5)
+
+
+@pytest.mark.parametrize("n", [3, 7, 12, 100])
+def test_domains_need_not_be_powers_of_two(n: int) -> None:
+    W = np.tril(np.ones((n, n)))
+    levels = int(np.ceil(np.log2(n)))
+    assert optimize(W, strategy="wavelet").sensitivity == levels + 1
+    assert optimize(W, strategy="hierarchical").sensitivity == levels + 1
+    assert optimize(W, strategy="hierarchical", branching=n).sensitivity == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_approximate_is_certified_on_random_workloads(seed: int) -> None:
+    stream = np.random.default_rng(seed)
+    m, n, rank = (int(v) for v in stream.integers(2, 90, 3))
+    W = stream.normal(size=(m, rank)) @ stream.normal(size=(rank, n))
+    if seed % 2:
+        W = (W > 1.0).astype(float)
+    assert optimize(W, privacy="approximate").gap <= 1e-3
+
+
+def test_weights_move_the_error_to_where_it_hurts_least() -> None:
+    W = np.tril(np.ones((12, 12)))
+    weights = np.array([100.0] + [1.0] * 11)
+    for privacy in KINDS:
+        plain, weighed = optimize(W, privacy=privacy), optimize(W, privacy=privacy, weights=weights)
+        first = [s.sensitivity**2 * np.sum(s.B[0] ** 2) for s in (plain, weighed)]
+        assert first[1] < 0.8 * first[0]
+        each = weighed.sensitivity**2 * np.sum(weighed.B**2, axis=1)
+        assert weighed.error == pytest.approx(float(weights @ each))
+        assert weighed.lower_bound <= weighed.error
+    for wrong in ([1.0], [0.0] * 12, [np.nan] * 12, "x"):
+        with pytest.raises(ProgrammingError):
+            optimize(W, weights=wrong)
+
+
+def test_largest_error_is_smaller_and_certified() -> None:
+    W = np.tril(np.ones((20, 20)))
+    for privacy in KINDS:
+        total, largest = optimize(W, privacy=privacy), optimize(W, privacy=privacy, objective="largest")
+        peak = [float(s.sensitivity**2 * np.max(np.sum(s.B**2, axis=1))) for s in (total, largest)]
+        assert peak[1] < peak[0]
+        assert largest.error == pytest.approx(peak[1])
+        assert largest.lower_bound <= largest.error
+        assert np.allclose(largest.B @ largest.L, W)
+    assert optimize(W, privacy="approximate", objective="largest").gap < 0.01
+
+
+def test_a_deadline_and_a_cancel_give_the_best_so_far_with_a_true_bound() -> None:
+    ends = np.sort(np.random.default_rng(0).integers(0, 300, (150, 2)), axis=1)
+    W = ((np.arange(300) >= ends[:, :1]) & (np.arange(300) <= ends[:, 1:])).astype(float)
+    for privacy in KINDS:
+        best = optimize(W, privacy="approximate")
+        for stopped in (
+            optimize(W, privacy=privacy, deadline=0.0),
+            optimize(W, privacy=privacy, cancel=lambda: True),
+        ):
+            check(W, stopped)
+            assert stopped.lower_bound <= best.error * (1 + 1e-9)
+            assert stopped.seconds < 3.0
+    seen: list[float] = []
+    s = optimize(W, privacy="pure", deadline=1.0, progress=lambda p: seen.append(p.error))
+    assert seen and seen == sorted(seen, reverse=True)
+    assert s.seconds < 4.0
+    with pytest.raises(ProgrammingError):
+        optimize(W, deadline=-1.0)
+
+
+def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
+    stream = np.random.default_rng(0)
+    W = stream.normal(size=(12, 9000))
+    for privacy in KINDS:
+        s = optimize(W, privacy=privacy, deadline=2.0)
+        check(W, s)
+        assert s.L.shape[0] < 100
 
 
 @pytest.mark.parametrize("privacy", KINDS)

@@ -50,7 +50,8 @@ CREATE TABLE people (pid INTEGER NOT NULL, g VARCHAR, w DOUBLE);
 INSERT INTO people SELECT r, ['f', 'M', NULL, 'x'][1 + r % 4], [r * 1.5, NULL, 'nan'::DOUBLE, 3.25][1 + r % 4]
 FROM range(40) AS rows(r);
 CREATE TABLE visits (pid INTEGER NOT NULL, k INTEGER, i INTEGER, da DATE);
-INSERT INTO visits SELECT (r * 7) % 50, [NULL, 0, 1, 2, 3, 4, 6][1 + r % 7], r % 111, DATE '2024-01-01' + CAST(r % 5 AS INTEGER)
+INSERT INTO visits SELECT (r * 7) % 50, [NULL, 0, 1, 2, 3, 4, 6][1 + r % 7], r % 111,
+    DATE '2024-01-01' + CAST(r % 5 AS INTEGER)
 FROM range(130) AS rows(r);
 """
 
@@ -77,7 +78,7 @@ UNITS = {"people": 1, "visits": 4}
 
 @pytest.fixture(scope="session")
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
     connection.execute(AWKWARD)
     yield connection
     connection.close()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
-from tacit.sql.workload import Key, Linear, Ratio
+from tacit.sql.workload import Arrangement, Computed, Known, Linear, Output, Ratio, Stacked
 
 HERE = Path(__file__).parent / "golden"
 CATALOG = Catalog(
@@ -27,6 +27,30 @@ CATALOG = Catalog(
             ),
         ),
         Table("wards", (Column("beds", "INTEGER", True, Range(1, 4)),)),
+        Table(
+            "hospitals",
+            (
+                Column("id", "INTEGER", False),
+                Column("city", "VARCHAR", True, Values(("Utica", "Troy"))),
+            ),
+            public=True,
+        ),
+        Table(
+            "stays",
+            (Column("pid", "INTEGER"), Column("nights", "INTEGER", True, Range(0, 30))),
+            privacy_unit="pid",
+            max_rows_per_unit=3,
+        ),
+        Table(
+            "patients",
+            (Column("pid", "INTEGER"), Column("sex", "VARCHAR", True, Values(("f", "m")))),
+            privacy_unit="pid",
+        ),
+        Table(
+            "minors",
+            (Column("state", "VARCHAR"), Column("age", "INTEGER")),
+            view="SELECT state, age FROM visits WHERE age < 18",
+        ),
     )
 )
 
@@ -34,6 +58,9 @@ CATALOG = Catalog(
 def shown(workload: Workload) -> str:
     lines = []
     for scan in workload.scans:
+        for label, join in (*scan.private, *scan.joins):
+            on = " and ".join(f"{own} = {label}.{theirs}" for own, theirs in join.on)
+            lines.append(f"{scan.table.name}: joined with {join.table.name} as {label} on {on}")
         for regions in scan.regions:
             labels = "; ".join(regions.label(i) for i in range(regions.count))
             lines.append(f"{scan.table.name}: {labels}")
@@ -44,18 +71,46 @@ def shown(workload: Workload) -> str:
         lines += ["", f"query {q}: {query.sql}"]
         for g, group in enumerate(query.groups):
             for column in query.columns:
-                match column.output:
-                    case Key():
-                        continue
-                    case Linear(rows):
-                        lines.append(
-                            f"  {group or ''} {column.name} = {combination(workload, rows[g])}".replace("  ", " ")
-                        )
-                    case Ratio(above, below, low, high):
-                        lines.append(f"  {group or ''} {column.name} = within [{low:g}, {high:g}]".replace("  ", " "))
-                        lines.append(f"     {combination(workload, above[g])}")
-                        lines.append(f"   / {combination(workload, below[g])}")
+                lines += output(workload, f"  {group or ''} {column.name} = ".replace("  ", " "), column.output, g)
+        if query.arrangement is not None:
+            lines += arrangement(workload, query.arrangement)
     return "\n".join(lines) + "\n"
+
+
+def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
+    match found:
+        case Linear(rows, offset):
+            return [name + combination(workload, rows[g]) + (f" + {offset:g}" if offset else "")]
+        case Ratio(above, below, low, high):
+            return [
+                f"{name}within [{low:g}, {high:g}]",
+                f"     {combination(workload, above[g])}",
+                f"   / {combination(workload, below[g])}",
+            ]
+        case Known(values):
+            return [f"{name}{values[g]!r}"]
+        case Computed(sql, leaves):
+            parts = [line for i, leaf in enumerate(leaves) for line in output(workload, f"     a{i} = ", leaf, g)]
+            return [name + sql, *parts]
+        case Stacked(parts):
+            for size, part in parts:
+                if g < size:
+                    return output(workload, name, part, g)
+                g -= size
+    return []
+
+
+def arrangement(workload: Workload, found: Arrangement) -> list[str]:
+    clauses = [
+        ("having", found.having), ("order by", found.order), ("limit", found.limit), ("offset", found.offset),
+        ("distinct", found.distinct),
+    ]  # fmt: skip
+    lines = [f"  {name} {value}" for name, value in clauses if value]
+    groups = range(len(found.leaves[0].rows)) if found.leaves and isinstance(found.leaves[0], Linear) else range(0)
+    for i, leaf in enumerate(found.leaves):
+        for g in groups:
+            lines += output(workload, f"     a{i} = ", leaf, g)
+    return lines
 
 
 def combination(workload: Workload, row: int) -> str:
@@ -71,6 +126,11 @@ def cases() -> list[tuple[str, str]]:
 
 def compiled() -> str:
     return "\n".join(f"=== {name}\n{shown(compile_batch(sql, CATALOG))}" for name, sql in cases())
+
+
+def test_enough_names() -> None:
+    names = [name for name, _ in cases()]
+    assert len(names) == len(set(names)) >= 60
 
 
 def test_golden() -> None:

@@ -108,7 +108,9 @@ class Writer:
             where = f" WHERE {self.predicate(plain, 1)}" if rng.random() < 0.7 else ""
             shown = rng.sample(T_COLUMNS, 9)
             items = [f"{c} AS {c.strip(chr(34)).replace(' ', '_')}_x" if rng.random() < 0.2 else c for c in shown]
-            names = [(item.rpartition(" ")[2] if " AS " in item else item, c) for item, c in zip(items, shown)]
+            names = [
+                (item.rpartition(" ")[2] if " AS " in item else item, c) for item, c in zip(items, shown, strict=True)
+            ]
             if rng.random() < 0.3:
                 items, names = ["*"], list(own)
             inner = f"SELECT {', '.join(items)} FROM {name}{where}"
@@ -187,16 +189,9 @@ class Writer:
     def moment(self, r: Relation) -> str:
         """An expression that is a date or a timestamp."""
         day = self.rng.choice(r.of(MOMENTS))[0]
-        return self.rng.choice(
-            [
-                f"date_trunc('month', {day})",
-                f"{day} + INTERVAL 1 DAY",
-                f"CAST({day} AS DATE)",
-                f"last_day({day})",
-                f"date_trunc('year', {day})",
-                f"{day} - INTERVAL '2 months'",
-            ]  # fmt: skip
-        )
+        options = [f"date_trunc('month', {day})", f"{day} + INTERVAL 1 DAY", f"CAST({day} AS DATE)"]
+        options += [f"last_day({day})", f"date_trunc('year', {day})", f"{day} - INTERVAL '2 months'"]
+        return self.rng.choice(options)
 
     # conditions
 
@@ -410,8 +405,8 @@ class Writer:
         names = [f"col_{i}" for i in range(len(items))]
         if keys and not any(aliased) and rng.random() < 0.2:
             aliased[next(i for i, item in enumerate(items) if item[2] < 0)] = True
-        select = [[f"{item[side]} AS {n}" if a else item[side] for item, a, n in zip(items, aliased, names)]
-                  for side in (0, 1)]  # fmt: skip
+        labels = [f" AS {name}" if chosen else "" for chosen, name in zip(aliased, names, strict=True)]
+        select = [[item[side] + label for item, label in zip(items, labels, strict=True)] for side in (0, 1)]
         asked = Asked(tidy=r.tidy, keys=[i for i, item in enumerate(items) if item[2] < 0])
         asked.tolerances = [max(item[2], 0.0) for item in items]
         group, sets = self.group(items, aliased, names)
@@ -465,7 +460,8 @@ class Writer:
         rng = self.rng
         more = rng.choice(["", " AND count(*) < 40.5", " OR count(*) > 1000.5", " AND NOT count(*) BETWEEN 3 AND 7"])
         having = f" HAVING count(*) > 0{more}"
-        alias = next((n for n, a, item in zip(names, aliased, items) if a and item[0].lower() == "count(*)"), None)
+        named = [name for name, chosen, item in zip(names, aliased, items, strict=True) if chosen and _counts(item)]
+        alias = named[0] if named else None
         if alias and rng.random() < 0.5:
             having = f" HAVING {alias} > 0.5"
         if not asked.keys:
@@ -487,6 +483,10 @@ class Writer:
             for side in (0, 1)
         ]
         return self.given(Asked(*parts, None, [0], [0.0, max(first[2], second[2])], r.tidy))
+
+
+def _counts(item: Pair) -> bool:
+    return item[0].lower() == "count(*)"
 
 
 def query(rng: random.Random) -> Asked:

@@ -1,0 +1,112 @@
+"""The curator's side of the books. Everything here is an entry in the ledger itself, except looking.
+
+    import tacit.ledger
+
+    tacit.ledger.verify("clinic.duckdb.ledger")                    # 17 entries, or LedgerError
+    tacit.ledger.raise_cap("clinic.duckdb.ledger", epsilon=5)      # never lower
+    tacit.ledger.declare_version(con, "visits", "2026-02")         # old releases no longer mix
+    tacit.ledger.backup(con, "/safe/place/clinic.ledger")
+
+A ledger is named by its path, or by a connection that was opened for the curator; one that was opened for an analyst is
+refused. That stops misuse, not malice: who can write the file can change it, and only a process boundary prevents that.
+"""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+
+import pandas as pd
+from tacit.engine import curate
+from tacit.engine.amounts import Amount, to_delta, to_epsilon
+from tacit.engine.ledger import Ledger
+from tacit.engine.ledger import verify as _verify
+
+from .connection import Connection, Number
+from .errors import InterfaceError, LedgerError, PolicyError
+from .policy import suggestion
+
+Books = Connection | str | os.PathLike[str]
+
+__all__ = ["backup", "declare_version", "log", "raise_cap", "verify"]
+
+
+def verify(books: Books) -> int:
+    """The number of entries of a sound ledger; ``LedgerError`` if schema, pages, chain or releases are not.
+
+    The chain of digests shows accidents and clumsy edits. It has no secret key: who can write the file can
+    write a new chain.
+    """
+    if isinstance(books, Connection):
+        path = _opened(books).path
+        if path is None:
+            raise InterfaceError("a ledger in memory has no file to verify\nhint: it lives and ends with its process")
+        return _verify(path)
+    return _verify(_path(books))
+
+
+def raise_cap(books: Books, epsilon: Number, delta: Number = 0) -> Amount:
+    """A larger cap from now on, for everyone; a cap is never lowered. Returns the new one.
+
+    A policy's own ``[budget]`` still binds the connections that use it: raise it there as well.
+    """
+    return curate.raise_cap(_opened(books), to_epsilon(epsilon), to_delta(delta))
+
+
+def declare_version(books: Books, table: str, version: str) -> None:
+    """Say that a table has changed: from now on it has this version, and older releases no longer mix with it.
+
+    A declared version stands before the policy's and before the file's own stamp. Declaring a new one every time
+    the rows change is then the curator's duty: answers from two states under one name would be wrong ones.
+    """
+    for name, value in (("table", table), ("version", version)):
+        if not isinstance(value, str) or not value:
+            raise InterfaceError(f'{name} must be a name\nhint: declare_version(con, "visits", "2026-02")')
+    if isinstance(books, Connection):
+        known = [t.name for t in books.catalog.tables]
+        if table.lower() not in (name.lower() for name in known):
+            raise PolicyError(f"there is no table {table!r}\nhint: {suggestion(table, known)}")
+    curate.declare_version(_opened(books), table, version)
+
+
+def backup(books: Books, path: str | os.PathLike[str]) -> None:
+    """A copy of the ledger, sound even while others spend; never overwrites.
+
+    It is for reading and for disasters. Spending from it beside the original would spend the budget twice.
+    """
+    curate.backup(_opened(books), _path(path))
+
+
+def log(books: Books) -> pd.DataFrame:
+    """Every entry, oldest first: what was charged, released, read by whom, declared. No data, and no answers."""
+    entries = _opened(books).entries()
+    return pd.DataFrame(
+        {
+            "id": [e.id for e in entries],
+            "at": pd.Series([e.at for e in entries], dtype="str"),
+            "kind": pd.Series([e.kind for e in entries], dtype="str"),
+            "analyst": pd.Series([e.analyst for e in entries], dtype="object"),
+            "epsilon": pd.Series([Decimal(e.amount.epsilon) for e in entries], dtype="object"),
+            "delta": pd.Series([Decimal(e.amount.delta) for e in entries], dtype="object"),
+            "refers": pd.array([e.refers for e in entries], dtype="Int64"),
+        }
+    )
+
+
+def _opened(books: Books) -> Ledger:
+    if not isinstance(books, Connection):
+        return Ledger.open(_path(books))
+    if books.analyst is not None:
+        raise InterfaceError(
+            "the books are the curator's; this connection was opened for an analyst\nhint: connect without analyst="
+        )
+    with books._open():
+        return books._desk.purse.open()
+
+
+def _path(path: object) -> str | os.PathLike[str]:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InterfaceError("a ledger is named by a path or by the curator's connection")
+    if "\0" in os.fspath(path):
+        raise LedgerError("there is no ledger of that name")
+    return path

@@ -1,0 +1,237 @@
+"""The cells of a scan described without data, and the cells that several scans have in common.
+
+A stored release knows its cells only through such a description. Two scans of one state of one table cut its columns
+at different constants; cut at all of them, and every cell of either scan is a union of the cells of the common
+refinement. What was measured over the one can then be said over the other.
+
+Sums refine like counts. A row's weights on the corners of the clamps are those of the only chain of corners that mixes
+to its values, and leaving a measure out of a chain leaves such a chain: so adding up over a measure's two ends gives
+exactly what a scan without that measure counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.errors import InternalError, LedgerError
+
+from .catalog import Column, Table
+from .ordering import Cut
+from .scan import Join, Scan
+
+Integers = NDArray[np.int64]
+
+_DAMAGED = "a stored release is damaged and cannot be read"
+_LARGEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column cut into regions, of which NULL is the last.
+
+    A measure is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
+    """
+
+    key: str
+    """What the axis is, whatever a batch calls it: equal for equal expressions over equal tables."""
+    cuts: tuple[Cut, ...]
+    region_of_piece: tuple[int, ...]
+    count: int
+
+    def region_after(self, cut: Cut | None) -> int:
+        """The region of the values from a cut on; None is the beginning of the line."""
+        return self.region_of_piece[0 if cut is None else bisect_right(self.cuts, cut)]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A scan's cells: the axes, and the cell of every point of their grid (-1 for what was not counted)."""
+
+    subject: str
+    """Which rows were counted: the table, its version, its privacy unit and bound. Other subjects never mix."""
+    axes: tuple[Axis, ...]
+    cell_of: Integers = field(repr=False)
+    cells: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        packed = zlib.compress(np.ascontiguousarray(self.cell_of, dtype="<i8").tobytes(), 1)
+        return {
+            "subject": self.subject,
+            "axes": [[a.key, list(a.cuts), list(a.region_of_piece), a.count] for a in self.axes],
+            "cell_of": base64.b64encode(packed).decode("ascii"),
+            "cells": self.cells,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Grid:
+        """What ``to_json`` wrote; LedgerError for anything else."""
+        try:
+            axes = tuple(
+                Axis(key, tuple(tuple(c) if isinstance(c, list) else c for c in cuts), tuple(regions), count)
+                for key, cuts, regions, count in stored["axes"]
+            )
+            points = math.prod(axis.count for axis in axes)
+            if not 0 < points <= _LARGEST or not all(_is_sound(axis) for axis in axes):
+                raise LedgerError(_DAMAGED)
+            inflate = zlib.decompressobj()
+            data = inflate.decompress(base64.b64decode(stored["cell_of"], validate=True), points * 8 + 1)
+            cell_of = np.frombuffer(data, dtype="<i8").astype(np.int64)
+            cells = stored["cells"]
+            if cell_of.shape != (points,) or type(cells) is not int or not isinstance(stored["subject"], str):
+                raise LedgerError(_DAMAGED)
+            if cell_of.min() < -1 or cell_of.max() >= cells:
+                raise LedgerError(_DAMAGED)
+            return cls(stored["subject"], axes, cell_of, cells)
+        except (KeyError, TypeError, ValueError, zlib.error):
+            raise LedgerError(_DAMAGED) from None
+
+
+def _is_sound(axis: Axis) -> bool:
+    return (
+        isinstance(axis.key, str)
+        and type(axis.count) is int
+        and len(axis.region_of_piece) == len(axis.cuts) + 1
+        and all(type(r) is int and 0 <= r < axis.count - 1 for r in axis.region_of_piece)
+        and all(a < b for a, b in zip(axis.cuts, axis.cuts[1:], strict=False))
+    )
+
+
+def grid_of(scan: Scan) -> Grid:
+    """The description of a scan's cells. It holds the batch's own constants and nothing of the data."""
+    joins = dict(scan.joins)
+    axes = [Axis(_column_key(r.column, joins), r.cuts, r.region_of_piece, r.count) for r in scan.regions]
+    axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.measures]
+    if len({axis.key for axis in axes}) < len(axes):
+        raise InternalError("two columns of one scan have one name")
+    return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells)
+
+
+def subject_of(scan: Scan) -> str:
+    """Equal for scans that count the same rows: the table's state, and the rows kept of each privacy unit.
+
+    Public tables joined to it add columns and no row, so they are no part of it.
+    """
+    private = [(label, _table_key(join.table), join.on) for label, join in scan.private]
+    return hashlib.sha256(_key(_table_key(scan.table), private).encode()).hexdigest()
+
+
+def _table_key(table: Table) -> Any:
+    columns = [(column.name, column.type) for column in table.columns]
+    return [table.name.lower(), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
+
+
+def _column_key(column: Column, joins: dict[str, Join]) -> str:
+    """A label of a public join stands for that join; in an expression, the labels that it mentions do."""
+    if column.expression:
+        mentioned = {label: _join_key(label, joins) for label in joins if _mentions(column.expression, label)}
+        return _key("expression", column.expression, column.type, mentioned)
+    label, dot, name = column.name.partition(".")
+    if dot and label in joins:
+        return _key("joined", _join_key(label, joins), name.lower(), column.type)
+    return _key("column", column.name.lower(), column.type)
+
+
+def _join_key(label: str, joins: dict[str, Join]) -> Any:
+    """A join may hang on a column of a join before it."""
+    join = joins[label]
+    before = {
+        other: _join_key(other, joins)
+        for other in joins
+        if other != label and any(_mentions(own, other) for own, _ in join.on)
+    }
+    return [join.table.name.lower(), join.table.version, join.on, before]
+
+
+def _mentions(sql: str, label: str) -> bool:
+    return f'"{label}.' in sql
+
+
+def _key(*parts: Any) -> str:
+    return json.dumps(parts, sort_keys=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """The common cells of one or several grids of one subject."""
+
+    axes: dict[str, Axis] = field(repr=False)
+    cell_of: Integers = field(repr=False)
+    cells: int
+    origins: tuple[Integers, ...] = field(repr=False)
+    """For each grid put in, the cell of it that holds each common cell; -1 where it counts nothing."""
+
+    @classmethod
+    def of(cls, grid: Grid) -> Refinement:
+        """A grid by itself."""
+        axes = {axis.key: axis for axis in grid.axes}
+        return cls(axes, grid.cell_of, grid.cells, (np.arange(grid.cells, dtype=np.int64),))
+
+    def refined(self, grid: Grid, *, points: int, cells: int) -> Refinement | None:
+        """With one more grid put in; ``None`` if that takes more points or cells than these."""
+        theirs = {axis.key: axis for axis in grid.axes}
+        keys = list(dict.fromkeys([*self.axes, *theirs]))
+        joint = [_joint(key, self.axes.get(key), theirs.get(key)) for key in keys]
+        shape = tuple(axis.count for axis, _, _ in joint)
+        if math.prod(shape) > points:
+            return None
+        old = _looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
+                         [mine for _, mine, _ in joint])  # fmt: skip
+        new = _looked_up(_in_order(grid, keys), [theirs[key].count if key in theirs else 1 for key in keys],
+                         [other for _, _, other in joint])  # fmt: skip
+        codes, first, inverse = np.unique(
+            (old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True
+        )
+        nothing = int(codes[0] == 0)  # what neither counts is no cell
+        first = first[nothing:]
+        if len(first) > cells:
+            return None
+        parent = old[first]
+        return replace(
+            self,
+            axes={axis.key: axis for axis, _, _ in joint},
+            cell_of=inverse.reshape(-1).astype(np.int64) - nothing,
+            cells=len(first),
+            origins=(*(np.where(parent >= 0, o[parent], -1) for o in self.origins), new[first]),
+        )
+
+
+def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:
+    """The axis cut at the constants of both, and for each of its regions the region of either; 0 for no such axis."""
+    cuts = sorted({*(a.cuts if a else ()), *(b.cuts if b else ())})
+    starts: list[Cut | None] = [None, *cuts]
+    pairs = [(a.region_after(start) if a else 0, b.region_after(start) if b else 0) for start in starts]
+    number = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+    regions = [*number, (a.count - 1 if a else 0, b.count - 1 if b else 0)]
+    axis = Axis(key, tuple(cuts), tuple(number[pair] for pair in pairs), len(regions))
+    both = np.array(regions, dtype=np.int64)
+    return axis, both[:, 0], both[:, 1]
+
+
+def _in_order(grid: Grid, keys: Sequence[str]) -> Integers:
+    """The grid's cells with its axes in the order of ``keys``."""
+    place = {axis.key: i for i, axis in enumerate(grid.axes)}
+    order = [place[key] for key in keys if key in place]
+    return grid.cell_of.reshape([axis.count for axis in grid.axes] or [1]).transpose(order or [0]).reshape(-1)
+
+
+def _looked_up(cell_of: Integers, counts: Sequence[int], regions: Sequence[Integers]) -> Integers:
+    """The cells of an old grid at every point of a finer one; ``regions`` gives the old region per axis."""
+    index = np.zeros((1,) * max(len(counts), 1), dtype=np.int64)
+    stride = 1
+    for axis in reversed(range(len(counts))):
+        shape = [1] * len(counts)
+        shape[axis] = -1
+        index = index + stride * regions[axis].reshape(shape)
+        stride *= counts[axis]
+    return cell_of[index.reshape(-1)]

@@ -1,0 +1,109 @@
+"""Awkward sources: views, generated columns, dotted names, csv files, infinite dates, changed files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+import tacit
+from tacit import testing
+
+
+def exact(con: tacit.Connection, sql: str, params: Any = None) -> Any:
+    return testing.exact_answers(con, sql, params)[0].iloc[0, 0]
+
+
+def test_a_view_does_not_get_around_the_privacy_unit() -> None:
+    db = duckdb.connect()
+    db.execute("CREATE TABLE p (pid INTEGER, age INTEGER); INSERT INTO p SELECT 1, i FROM range(50) t(i)")
+    db.execute("CREATE TABLE k AS SELECT range AS x FROM range(1000)")
+    db.execute("CREATE VIEW old AS SELECT age + 1 AS next, pid FROM p WHERE age >= 10")
+    db.execute("CREATE VIEW many AS SELECT p.* FROM p, k")
+    db.execute("CREATE VIEW counted AS SELECT count(*) AS n FROM p")
+    db.execute("CREATE VIEW raising AS SELECT CAST('x' || age AS INTEGER) AS broken FROM p")
+    policy = {"budget": {"epsilon": 5}, "tables": {"p": {"privacy_unit": "pid", "max_rows_per_unit": 3}}}
+    con = tacit.connect(db, policy=policy)
+    assert exact(con, "SELECT count(*) FROM p") == 3
+    assert exact(con, "SELECT count(*) FROM old") <= 3
+    assert exact(con, "SELECT count(*) FROM old WHERE next IS NOT NULL") <= 3
+    assert exact(con, "SELECT count(*) FROM raising WHERE broken > 0") == 0
+    for view in ("many", "counted"):
+        with pytest.raises(tacit.NotSupportedError):
+            con.answer(f"SELECT count(*) FROM {view}", epsilon=1)
+    assert con.budget.spent.epsilon == 0
+
+
+def test_generated_columns_are_not_offered() -> None:
+    db = duckdb.connect()
+    db.execute("CREATE TABLE g (a VARCHAR, b INTEGER AS (CAST(a AS INTEGER)), u INTEGER)")
+    db.execute("INSERT INTO g VALUES ('2', 1), ('3', 1)")
+    unit = {"tables": {"g": {"privacy_unit": "u", "max_rows_per_unit": 9}}, "budget": {"epsilon": 1}}
+    con = tacit.connect(db, policy=unit)
+    assert exact(con, "SELECT count(*) FROM g") == 2
+    with pytest.raises(tacit.ProgrammingError, match="no such column"):
+        con.answer("SELECT count(b) FROM g", epsilon=1)
+
+
+def test_names_with_dots_and_letters_beyond_ascii(tmp_path: Path) -> None:
+    db = duckdb.connect()
+    db.execute('CREATE TABLE "x.y" AS SELECT range AS a FROM range(5)')
+    db.execute('CREATE TABLE "É" ("É" INTEGER, "é" INTEGER); INSERT INTO "É" VALUES (1, NULL), (NULL, 2), (3, NULL)')
+    con = tacit.connect(db, epsilon=1)
+    assert exact(con, 'SELECT count(*) FROM "x.y"') == 5
+    assert exact(con, 'SELECT count("É") FROM "É"') == 2
+    assert exact(con, 'SELECT count("é") FROM "É"') == 1
+    duckdb.sql("SELECT range AS age FROM range(7)").write_parquet(str(tmp_path / "visits.2024.parquet"))
+    con = tacit.connect(tmp_path / "visits.2024.parquet", epsilon=1)
+    assert exact(con, 'SELECT count(*) FROM "visits.2024"') == 7
+
+
+def test_csv_columns_are_found_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text('id,age,name\n1,30,"two\nlines"\n2,91,b\n3,bad,c\n')
+    policy = {"budget": {"epsilon": 1}, "tables": {"v": {"columns": {"age": {"type": "INTEGER"}}}}}
+    con = tacit.connect(path, policy=policy)
+    assert exact(con, "SELECT count(*) FROM v WHERE age >= 90") == 1
+    assert exact(con, "SELECT count(*) FROM v") == 3
+    policy["tables"]["v"]["columns"] = {"agee": {"type": "INTEGER"}}  # type: ignore[index]
+    with pytest.raises(tacit.PolicyError, match="did you mean age"):
+        tacit.connect(path, policy=policy)
+
+
+def test_infinite_dates_and_single_precision_are_refused_not_misread() -> None:
+    db = duckdb.connect()
+    db.execute("CREATE TABLE t (d DATE, ts TIMESTAMP, i INTEGER, x DOUBLE)")
+    db.execute("INSERT INTO t VALUES ('infinity', '-infinity', 5, 0.1), ('2024-01-01', '2024-01-01', 16777217, 0.5)")
+    con = tacit.connect(db, epsilon=1)
+    for condition in ("d < 'infinity'", "ts >= '-infinity'::TIMESTAMP", "i = 16777217::FLOAT"):
+        with pytest.raises(tacit.ProgrammingError):
+            con.answer(f"SELECT count(*) FROM t WHERE {condition}", epsilon=0.1)
+    assert exact(con, "SELECT count(*) FROM t WHERE d > '2024-01-01'") == 1
+    assert exact(con, "SELECT count(*) FROM t WHERE x = ?", [0.1]) == 1
+    assert exact(con, "SELECT count(*) FROM t WHERE ts = ?", [pd.NaT]) == 0
+
+
+def test_what_an_open_connection_wrote_is_a_new_version(tmp_path: Path) -> None:
+    db = duckdb.connect(str(tmp_path / "v.duckdb"))
+    db.execute("CREATE TABLE v AS SELECT range AS a FROM range(100); CHECKPOINT")
+    con = tacit.connect(db, epsilon=100)
+    first = con.answer("SELECT count(*) FROM v", epsilon=20)
+    db.execute("INSERT INTO v SELECT range FROM range(900)")
+    second = con.answer("SELECT count(*) FROM v", epsilon=20)
+    assert abs(first[0].df.iloc[0, 0] - 100) < 20 and abs(second[0].df.iloc[0, 0] - 1000) < 20
+
+
+def test_a_ledger_speaks_of_one_kind_of_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "v.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE TABLE v AS SELECT i % 10 AS pid, i AS a FROM range(100) t(i)")
+    policy = {"budget": {"epsilon": 5}, "tables": {"v": {"privacy_unit": "pid", "max_rows_per_unit": 3}}}
+    with tacit.connect(path, policy=policy) as con:
+        con.answer("SELECT count(*) FROM v", epsilon=1)
+    with tacit.connect(path, epsilon=5) as con, pytest.raises(tacit.LedgerError, match="protect"):
+        con.answer("SELECT count(*) FROM v WHERE a < 50", epsilon=1)
+    with tacit.connect(path, policy=policy) as con:
+        assert con.budget.spent.epsilon == 1
+        con.answer("SELECT count(*) FROM v WHERE a < 50", epsilon=1)

@@ -1,0 +1,94 @@
+"""Hostile text and TPC-H: each statement explains or fails with an error of tacit's own, quickly, and costs nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import tacit
+from tacit import Connection, errors
+
+sys.path.insert(0, str(Path(__file__).parent))
+import hostile
+import tpch
+from conftest import AWKWARD
+
+sys.path.pop(0)
+
+SECONDS = 1.0
+"""Of this process's own time, so that a busy machine does not fail the test."""
+COLUMNS = {
+    "i": {"min": -10, "max": 110}, "b": {"min": -1000, "max": 1000}, "u": {"min": 0, "max": 100},
+    "d": {"min": -1.5, "max": 20.25}, "f": {"min": 0.0, "max": 19.0}, "n": {"min": 0, "max": 18.5},
+    "s": {"values": ["NY", "NJ", "CA"], "other": True}, "k": {"min": 0, "max": 6},
+}  # fmt: skip
+POLICY: dict[str, Any] = {
+    "budget": {"epsilon": 1.0},
+    "tables": {
+        "t": {"columns": COLUMNS},
+        "places": {"public": True},
+        "people": {"privacy_unit": "pid", "max_rows_per_unit": 1},
+        "visits": {"privacy_unit": "pid", "max_rows_per_unit": 4},
+    },
+}
+
+
+def opened(schema: str, policy: dict[str, Any]) -> Iterator[Connection]:
+    database = duckdb.connect(config={"threads": 1})
+    database.execute(schema)
+    connection = tacit.connect(database, policy=policy)
+    connection.explain("SELECT 1", epsilon=0.5)  # what is loaded once is not the statement's own cost
+    yield connection
+    assert connection.budget.spent.epsilon == 0
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def victim() -> Iterator[Connection]:
+    yield from opened(AWKWARD, POLICY)
+
+
+@pytest.fixture(scope="module")
+def warehouse() -> Iterator[Connection]:
+    yield from opened(tpch.SCHEMA, tpch.POLICY)
+
+
+def outcome(connection: Connection, sql: str, seconds: float = SECONDS) -> str:
+    """ "explained", or the class of the error."""
+    started = time.process_time()
+    try:
+        connection.explain(sql, epsilon=0.5)
+        found = "explained"
+    except errors.Error as error:
+        assert not isinstance(error, errors.InternalError), error
+        assert not isinstance(error, errors.SqlError) or error.hint
+        found = type(error).__name__
+    assert time.process_time() - started < seconds
+    return found
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(set(hostile.statements())) >= 300
+
+
+@pytest.mark.parametrize("sql", hostile.statements(), ids=lambda sql: ascii(sql)[:50])
+def test_hostile(victim: Connection, sql: str) -> None:
+    outcome(victim, sql)
+
+
+@pytest.mark.parametrize("number", range(1, 23))
+def test_tpch(warehouse: Connection, number: int) -> None:
+    # The first query has 756 cells; the search for its strategy, not the compiler, takes about a second.
+    found = outcome(warehouse, tpch.QUERIES[number - 1], 3.0 if number == 1 else SECONDS)
+    assert (found == "explained") == (number in (1, 6)), found
+
+
+def test_nothing_was_charged(victim: Connection) -> None:
+    for sql in hostile.statements()[:100]:
+        outcome(victim, sql)
+    assert victim.budget.spent.epsilon == 0 and victim.budget.left.epsilon == 1
