@@ -123,6 +123,18 @@ def coarse(strategies: list[list[list[int]]], privacy: Privacy, rows: int, unit:
     return JointPlan(privacy, tuple(parts), 10 * len(strategies))
 
 
+@pytest.mark.parametrize("unit", [1, 4])
+@pytest.mark.parametrize(("entries", "rows"), [([[5]], 1), ([[4, 1], [0, 3]], 2), ([[3, -2], [1, 2], [0, 1]], 1)])
+def test_pure_on_a_coarse_lattice(entries: list[list[int]], rows: int, unit: int) -> None:
+    """Where a step is a large part of the sensitivity, so is what rounding to the grid adds to it."""
+    plan = coarse([entries], "pure", rows, unit)
+    (noise,) = noises = plan.calibrate(Decimal("0.3"))
+    losses = [Fraction(largest_loss(d)) / Fraction(noise.scale) for (d,) in neighbours(plan, noises)]
+    assert 0 < max(losses) <= Fraction(3, 10)
+    if unit > 1 and rows > 1:  # several rows with their own fractions: the grid moves further than they do
+        assert max(largest_loss(d) for (d,) in neighbours(plan, noises)) > rows * plan.parts[0].lattice.norm
+
+
 def discrete_gaussian(scale: float, centre: int, reach: int) -> NDArray[np.longdouble]:
     k = np.arange(-reach, reach + 1, dtype=np.longdouble) - centre
     weights = np.exp(-(k**2) / (2 * np.longdouble(scale) ** 2))
