@@ -202,7 +202,7 @@ class Refinement:
             axes={axis.key: axis for axis, _, _ in joint},
             cell_of=inverse.reshape(-1).astype(np.int64) - nothing,
             cells=len(first),
-            origins=(*(np.where(parent >= 0, o[parent], -1) for o in self.origins), new[first]),
+            origins=(*(np.append(o, -1)[parent] for o in self.origins), new[first]),
         )
 
 
