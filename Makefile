@@ -4,7 +4,7 @@ PY := .venv/bin/python
 SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py sql/*.py sql/*/*.py)
 EDITABLE := --config-settings editable_mode=strict -e
 
-.PHONY: demo test audit check format lint types links
+.PHONY: demo test audit paper check format lint types links
 
 demo: .venv/demo links  ## answer a batch over a generated clinic and show what it costs
 	@$(PY) examples/clinic.py
@@ -16,6 +16,10 @@ audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighb
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit
 
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
+
+# One BLAS thread per process: two processes measure at a time, and small matrices are slower on more.
+paper: .venv/paper links  ## both papers' experiments into build/paper, in minutes; FULL=1 at the papers' sizes (a day or more)
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.paper --size $(if $(FULL),full,quick) $(PAPER)
 
 format:
 	@$(PY) -m ruff format --check .
@@ -30,7 +34,7 @@ types:
 	@$(PYTHON) -m venv .venv
 	@$(PY) -m pip install --quiet --upgrade pip 'setuptools>=80'
 
-.venv/demo .venv/dev: .venv/%: pyproject.toml | .venv/bin/python
+.venv/demo .venv/dev .venv/paper: .venv/%: pyproject.toml | .venv/bin/python
 	@$(PY) -m pip install --quiet $(EDITABLE) '.[$*]'
 	@touch $@
 

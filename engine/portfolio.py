@@ -110,9 +110,9 @@ def _search_low_rank(W: Matrix, rank: int, contest: Contest, watch: Watch) -> No
     per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 2e6
     steps = 0.5 * _work(n) / per_step
     tries = int(min(3, max(1, steps // 1000)))
-    levels = int(min(140, max(8, steps / tries / 30)))
-    iterations = int(min(30, max(5, steps / tries / levels)))
-    for start in range(-1, tries):
+    levels = int(min(140, max(4, steps / tries / 30)))
+    iterations = int(min(30, max(3, steps / tries / levels)))
+    for start in range(-1 if tries > 1 else 0, tries):
         if start < 0:  # a quick one first, for those who will not wait
             L = low_rank(W, "pure", watch, levels=max(4, levels // 6), iterations=iterations)
         else:

@@ -228,6 +228,17 @@ def test_scale_is_only_a_factor(privacy: str, scale: float) -> None:
     assert scaled.error / scale / scale == pytest.approx(plain.error, rel=2e-3)
 
 
+@pytest.mark.parametrize("privacy", KINDS)
+def test_rows_of_very_different_scales_are_all_answered(privacy: str) -> None:
+    W = np.tril(np.ones((20, 20)))
+    W[3] *= 250_000.0
+    W[7] *= 1e-6
+    s = optimize(W, privacy=privacy)
+    rows = np.linalg.norm(W, axis=1)
+    assert np.max(np.linalg.norm(s.B @ s.L - W, axis=1) / rows) <= 1e-9
+    assert s.lower_bound <= s.error <= 1.001 * np.sum(W**2)
+
+
 def test_same_input_same_strategy() -> None:
     W = np.random.default_rng(3).integers(0, 2, (12, 15))
     one, two = optimize(W), optimize(W)

@@ -1,0 +1,93 @@
+"""The pictures: one sheet holds the figures that stand next to each other in the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")  # a file is all that is wanted; no display need be there
+
+import matplotlib.pyplot as plt
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from benchmarks.paper.figures import Figure, Row
+
+_STYLES: Mapping[str, tuple[str, str, str]] = {
+    "tacit": ("#d62728", "-", "o"),
+    "lower bound": ("#000000", ":", ""),
+    "LM (noise on data)": ("#1f77b4", "--", "s"),
+    "GM (noise on data)": ("#1f77b4", "--", "s"),
+    "noise on results": ("#8c8c8c", "--", "x"),
+    "WM": ("#2ca02c", "-", "^"),
+    "HM": ("#98df8a", "-", "v"),
+    "AMM (ESM)": ("#9467bd", "-.", "P"),
+    "ESM": ("#9467bd", "-.", "P"),
+    "AM": ("#e377c2", "-.", "*"),
+    "LRM": ("#ff7f0e", "-", "D"),
+    "COA": ("#17becf", "-", "X"),
+    "LRM, ε = 1": ("#fdd0a2", "-", "D"),
+    "LRM, ε = 0.1": ("#ff7f0e", "-", "D"),
+    "LRM, ε = 0.01": ("#a63603", "-", "D"),
+    "bias² alone": ("#8c8c8c", ":", "x"),
+    "objective": ("#17becf", "-", "X"),
+    "test error": ("#1f77b4", "--", "s"),
+    "‖G‖, as the paper plots": ("#17becf", "-", "X"),
+    "‖G‖ off the diagonal": ("#d62728", "-", "o"),
+}
+"""Colour, line and mark: the same for a strategy on every sheet. tacit's is drawn last, on top."""
+
+
+def draw(folder: Path, sheet: str, figures: Sequence[tuple[Figure, Sequence[Row]]]) -> Path:
+    """One row of panels per quantity that is measured; one legend below."""
+    lines: dict[str, list[tuple[Figure, str, list[Row]]]] = {}
+    for figure, found in figures:
+        for panel in dict.fromkeys(row.panel for row in found):
+            part = [row for row in found if row.panel == panel]
+            lines.setdefault(figure.value, []).append((figure, panel, part))
+    columns = max(len(line) for line in lines.values())
+    size = (max(3.4 * columns, 6.4), 3.1 * len(lines) + 1.0)
+    sheet_figure, axes = plt.subplots(len(lines), columns, figsize=size, squeeze=False, layout="constrained")
+    for line, across in zip(lines.values(), axes, strict=True):
+        for (figure, panel, part), ax in zip(line, across, strict=False):
+            _panel(ax, figure, panel, part)
+        across[0].set_ylabel(line[0][0].value, fontsize=9)
+        for ax in across[len(line) :]:
+            ax.set_visible(False)
+    handles: dict[str, Any] = {}
+    for ax in axes.flat:
+        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    sheet_figure.suptitle(f"{figures[0][0].name.split()[0]} paper: {figures[0][0].title}", fontsize=11)
+    sheet_figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 9), fontsize=8
+    )
+    path = folder / f"{sheet}.png"
+    sheet_figure.savefig(path, dpi=120)
+    plt.close(sheet_figure)
+    return path
+
+
+def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
+    names = list(dict.fromkeys(row.series for row in part))
+    for name in sorted(names, key=lambda n: (n == "tacit", n == "lower bound")):
+        points = [(row.x, row.y) for row in part if row.series == name and row.y > 0 and not math.isnan(row.y)]
+        if points:
+            colour, line, mark = _STYLES[name]
+            # An open mark on top: where tacit meets the best named strategy, both can be seen.
+            shape = {"markersize": 7, "markerfacecolor": "none"} if name == "tacit" else {"markersize": 4}
+            ax.plot(*zip(*points, strict=True), color=colour, linestyle=line, marker=mark, label=name, **shape)
+    ax.set_yscale("log")
+    values = sorted({row.x for row in part})
+    if figure.log_x:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(FixedLocator(values))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xticklabels([f"{x:g}" for x in values], fontsize=7)
+    ax.tick_params(which="both", labelsize=7)
+    ax.set_xlabel(figure.axis, fontsize=9)
+    number = " ".join(figure.name.split()[1:2])
+    ax.set_title(f"Figure {number}: {panel}", fontsize=9)
+    ax.grid(True, alpha=0.25)

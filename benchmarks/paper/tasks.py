@@ -1,0 +1,149 @@
+"""What is measured: one task is one strategy on one workload, and is run once however many figures show it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from tacit.engine import optimize
+from tacit.engine.strategies.lrm import decompose
+from tacit.engine.strategy import Privacy, sensitivity
+from tacit.engine.watch import Watch
+from tacit.errors import InternalError, NotSupportedError
+from threadpoolctl import threadpool_limits
+
+from benchmarks.paper.workloads import Setting, unit_counts
+
+EPSILON, DELTA = 0.1, 1e-4
+"""LRM's default and COA's only privacy parameters."""
+LAPLACE = 2.0 / EPSILON**2
+"""Variance of a Laplace draw at sensitivity 1 (LRM, Lemma 1)."""
+GAUSS = 2.0 * math.log(2.0 / DELTA) / EPSILON**2
+"""σ² at sensitivity 1 as the COA paper calibrates it; the analytic Gaussian that tacit releases with needs less, by the
+same factor for every strategy."""
+FAILED = "failed"
+"""What a reason starts with that is our defect, not a strategy's stated limit."""
+RUNS = 20
+"""Executions that both papers average over."""
+
+Measures = Mapping[str, float]
+
+
+class Task(Protocol):
+    """Anything with named figures to measure; hashable, so that equal tasks are run once."""
+
+    def run(self) -> Measures: ...
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A strategy by name, or tacit's own search for ``strategy=None``.
+
+    Measures: ``error`` and ``lower bound`` (expected squared error per query), ``seconds``, and ``stopped``, which is 1
+    when the time limit ended it.
+    """
+
+    setting: Setting
+    privacy: Privacy
+    strategy: str | None
+    limit: float | None = None
+
+    def run(self) -> Measures:
+        W = self.setting.matrix()
+        s = optimize(W, privacy=self.privacy, strategy=self.strategy, deadline=self.limit)
+        scale = (LAPLACE if self.privacy == "pure" else GAUSS) / len(W)
+        stopped = self.strategy is not None and self.limit is not None and s.seconds >= self.limit
+        return {
+            "error": scale * s.error,
+            "lower bound": scale * s.lower_bound,
+            "seconds": s.seconds,
+            "stopped": float(stopped),
+        }
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """LRM's Algorithm 1 as published: the residual W − B·L stays in the answers as a bias.
+
+    Measures: ``error 1``, ``error 0.1``, ``error 0.01`` (per query at that ε: noise by Lemma 1 plus the squared bias on
+    the data), ``bias``, ``residual`` (‖W − B·L‖_F), ``seconds`` and ``stopped``.
+    """
+
+    setting: Setting
+    gamma: float = 0.01
+    ratio: float = 1.2
+    data: str | None = None
+    limit: float | None = None
+
+    def run(self) -> Measures:
+        W = self.setting.matrix()
+        rank = max(1, round(self.ratio * int(np.linalg.matrix_rank(W))))
+        start = time.perf_counter()
+        with threadpool_limits(limits=1, user_api="blas"):
+            B, L = decompose(W, "pure", Watch(deadline=self.limit), rank=rank, gamma=self.gamma)
+        seconds = time.perf_counter() - start
+        stopped = self.limit is not None and seconds >= self.limit
+        residual = W - B @ L
+        bias = float(np.sum((residual @ unit_counts(W.shape[1], self.data)) ** 2)) / len(W)
+        noise = 2.0 * (sensitivity(L, "pure") * float(np.linalg.norm(B))) ** 2 / len(W)
+        errors = {f"error {epsilon:g}": noise / epsilon**2 + bias for epsilon in (1.0, 0.1, 0.01)}
+        return {
+            **errors,
+            "bias": bias,
+            "residual": float(np.linalg.norm(residual)),
+            "seconds": seconds,
+            "stopped": float(stopped),
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """COA after ``iterations`` Newton steps.
+
+    Measures: ``objective`` (of Program 10, θ included, per query), ``gradient`` (‖G‖_F, the paper's optimality
+    measure), ``free gradient`` (its off-diagonal part, which is what vanishes at the optimum because diag(X) is fixed),
+    ``test error`` (per query, averaged over 20 draws) and ``lower bound``.
+    """
+
+    setting: Setting
+    iterations: int
+    theta: float = 1e-3
+
+    def run(self) -> Measures:
+        W = self.setting.matrix()
+        s = optimize(W, privacy="approximate", strategy="coa", iterations=self.iterations, theta=self.theta)
+        inverse = np.linalg.inv(s.L.T @ s.L)
+        V = W.T @ W + self.theta * np.eye(W.shape[1])
+        G = -inverse @ V @ inverse
+        # W = B·L, so the data cancels and only the noise is left; no data is here, so any generator will do.
+        draws = np.random.default_rng(self.iterations).standard_normal((len(s.L), RUNS))
+        scale = GAUSS / len(W)
+        return {
+            "objective": scale * float(np.vdot(inverse, V)),
+            "gradient": float(np.linalg.norm(G)),
+            "free gradient": float(np.linalg.norm(G - np.diag(np.diag(G)))),
+            "test error": scale * s.sensitivity**2 * float(np.sum((s.B @ draws) ** 2)) / RUNS,
+            "lower bound": scale * s.lower_bound,
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task measured; ``reason`` says why it could not."""
+
+    measures: Measures
+    reason: str = ""
+
+
+def attempt(task: Task) -> Outcome:
+    """Run a task; a strategy that refuses a size or breaks leaves a gap in its curve, not an end to a run of hours."""
+    try:
+        return Outcome(task.run())
+    except NotSupportedError as error:
+        return Outcome({}, str(error))
+    except (InternalError, np.linalg.LinAlgError) as error:
+        return Outcome({}, f"{FAILED}: {task}: {error}")

@@ -1,0 +1,29 @@
+"""The comparison in words: what each paper says of a figure, what this run shows, and whether the two agree.
+
+A claim is judged by thresholds that stand next to it, so that another run may judge otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchmarks.paper import words_coa, words_lrm
+from benchmarks.paper.curves import Curves
+from benchmarks.paper.figures import Row
+
+
+def compare(rows: Iterable[Row]) -> str:
+    """A Markdown table of the claims whose figures were run."""
+    curves = Curves(rows)
+    lines = ["| figure | the paper says | this run | verdict |", "|---|---|---|---|"]
+    for figures, said, judge in (*words_lrm.CLAIMS, *words_coa.CLAIMS):
+        if curves.has(figures):
+            verdict, numbers = judge(curves)
+            lines.append(f"| {_where(figures)} | {said} | {numbers} | {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def _where(figures: tuple[str, ...]) -> str:
+    numbers = [figure.split()[1] for figure in figures]
+    shown = numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
+    return f"{figures[0].split()[0]} {shown}"
