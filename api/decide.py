@@ -111,7 +111,7 @@ def _option(desk: Desk, ask: Ask, full: Purchase, releases: tuple[Release, ...])
 def _shared(desk: Desk, ask: Ask, full: Purchase, mine: tuple[Release, ...], stored: tuple[Release, ...]) -> Decision:
     """With the releases of others too, but only those that tell something about this batch."""
     known = combine(stored, full.compiled, partial=True)
-    useful = contributing(stored, full.compiled, known)
+    useful = contributing(stored, known)
     return _option(desk, ask, full, tuple(r for r in stored if r in mine or r in useful))
 
 
@@ -129,7 +129,7 @@ def _missing(desk: Desk, ask: Ask, full: Purchase, releases: Sequence[Release], 
     target = float(wanted[measured].sum())
     if np.isfinite(have[measured]).all():
         error = float(have[measured].sum())
-        paid = total(r.cost for r in contributing(releases, compiled, known))
+        paid = total(r.cost for r in contributing(releases, known))
         as_much = paid.epsilon >= priced.cost.epsilon and paid.delta >= priced.cost.delta
         if error <= target * _ROUNDING or (as_much and error <= target * _AS_GOOD):
             return None

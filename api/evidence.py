@@ -25,6 +25,7 @@ from .errors import LedgerError
 _POINTS = 1 << 18
 _CELLS = 2048
 _COORDINATES = 4096
+_GRIDS = 100
 """The common cells stay within these: past that, a release is used only by batches that cut as it does."""
 
 
@@ -106,7 +107,8 @@ def combine(
 ) -> Estimate:
     """All rows of the batch from all releases at hand, by generalised least squares: post-processing.
 
-    With ``partial``, rows that the releases do not determine have an infinite error.
+    With ``partial``, rows that the releases do not determine have an infinite error. ``used`` of the result says
+    which of the releases any answer depends on.
     """
     evidence = gather(compiled, releases)
     estimate = estimate_from(
@@ -120,16 +122,17 @@ def combine(
         e.own_cells(x, block.matrix.shape[1])
         for e, x, block in zip(evidence, estimate.cells, compiled.blocks, strict=True)
     )
+    used = np.zeros(len(releases), dtype=np.bool_)
+    for e, mask in zip(evidence, estimate.used, strict=True):
+        used[np.array(e.sources, dtype=np.int64)[mask]] = True
     values = estimate.values if public is None else estimate.values + public
-    return replace(estimate, values=values, cells=cells)
+    return replace(estimate, values=values, cells=cells, used=(used,))
 
 
-def contributing(releases: Sequence[Release], compiled: Compiled, estimate: Estimate) -> tuple[Release, ...]:
-    """Those releases that any of the answers depends on."""
-    used: set[int] = set()
-    for evidence, mask in zip(gather(compiled, releases), estimate.used, strict=True):
-        used.update(source for source, is_used in zip(evidence.sources, mask, strict=True) if is_used)
-    return tuple(release for i, release in enumerate(releases) if i in used)
+def contributing(releases: Sequence[Release], estimate: Estimate) -> tuple[Release, ...]:
+    """Those of the releases that were given to ``combine`` on which any of its answers depends."""
+    (used,) = estimate.used
+    return tuple(release for release, is_used in zip(releases, used, strict=True) if is_used)
 
 
 def cell_frame(releases: Sequence[Release], compiled: Compiled, *, nonnegative: bool = False) -> pd.DataFrame:
@@ -177,7 +180,7 @@ def _gathered(compiled: Compiled, position: int, releases: Sequence[Release]) ->
     for number, measurement, grid in found:
         place = next((i for g, i in known if _same(g, grid)), None)
         if place is None:
-            if coordinates + len(measurement.noisy) > _COORDINATES:
+            if coordinates + len(measurement.noisy) > _COORDINATES or len(known) > _GRIDS:
                 continue
             finer = common.refined(grid, points=max(_POINTS, own.cell_of.size), cells=max(_CELLS, own.cells))
             if finer is None:
@@ -186,12 +189,13 @@ def _gathered(compiled: Compiled, position: int, releases: Sequence[Release]) ->
             known.append((grid, place))
         coordinates += len(measurement.noisy)
         taken.append((number, measurement, place))
-    origin = common.origins[0]
+    origins = common.origins
+    origin = origins[0]
     padded = np.hstack([block.matrix, np.zeros((len(block.rows), 1))])
     lifted = block if len(known) == 1 else replace(block, matrix=padded[:, origin])
     return Evidence(
         block=lifted,
-        measurements=tuple(measurement.lifted(common.origins[place]) for _, measurement, place in taken),
+        measurements=tuple(measurement.lifted(origins[place]) for _, measurement, place in taken),
         sources=tuple(number for number, _, _ in taken),
         origin=origin,
     )

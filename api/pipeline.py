@@ -57,7 +57,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
         cost, strategy = paid.cost, priced.plan.name
         releases = (*releases, read(kept, Amount(paid.epsilon, paid.delta), paid.id))
     estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
-    told = contributing(releases, compiled, estimate)
+    told = contributing(releases, estimate)
     if ask.integer:
         estimate = estimate.rounded()
     return frame(

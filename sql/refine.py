@@ -168,14 +168,24 @@ class Refinement:
     axes: dict[str, Axis] = field(repr=False)
     cell_of: Integers = field(repr=False)
     cells: int
-    origins: tuple[Integers, ...] = field(repr=False)
-    """For each grid put in, the cell of it that holds each common cell; -1 where it counts nothing."""
+    history: tuple[tuple[Integers, Integers], ...] = field(default=(), repr=False)
+    """For each grid put in after the first: of each common cell then, the common cell before and the grid's own."""
+
+    @property
+    def origins(self) -> tuple[Integers, ...]:
+        """For each grid put in, the cell of it that holds each common cell; -1 where it counts nothing."""
+        found: list[Integers] = []
+        now = np.arange(self.cells, dtype=np.int64)
+        for parent, own in reversed(self.history):
+            found.append(np.append(own, -1)[now])
+            now = np.append(parent, -1)[now]
+        return (now, *reversed(found))
 
     @classmethod
     def of(cls, grid: Grid) -> Refinement:
         """A grid by itself."""
         axes = {axis.key: axis for axis in grid.axes}
-        return cls(axes, grid.cell_of, grid.cells, (np.arange(grid.cells, dtype=np.int64),))
+        return cls(axes, grid.cell_of, grid.cells)
 
     def refined(self, grid: Grid, *, points: int, cells: int) -> Refinement | None:
         """With one more grid put in; ``None`` if that takes more points or cells than these."""
@@ -196,13 +206,12 @@ class Refinement:
         first = first[nothing:]
         if len(first) > cells:
             return None
-        parent = old[first]
         return replace(
             self,
             axes={axis.key: axis for axis, _, _ in joint},
             cell_of=inverse.reshape(-1).astype(np.int64) - nothing,
             cells=len(first),
-            origins=(*(np.where(parent >= 0, o[parent], -1) for o in self.origins), new[first]),
+            history=(*self.history, (old[first], new[first])),
         )
 
 

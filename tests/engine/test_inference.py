@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from tacit.engine.inference import covered, estimate, estimate_batch
+from tacit.engine.inference import covered, estimate, estimate_batch, estimate_from
+from tacit.engine.measurement import Measurement
 from tacit.engine.mechanism import measure, plan_release
-from tacit.engine.plan import block_of
+from tacit.engine.plan import Block, block_of
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError
 
@@ -135,3 +136,61 @@ def test_nonnegative_cells_and_consistent_answers() -> None:
     assert W @ answer.cells[0] == pytest.approx(answer.values)
     assert (answer.half_width(0.9) <= answer.half_width(0.99)).all()
     assert answer.covariance(np.arange(20), np.arange(20)) == pytest.approx(answer.stderr**2)
+
+
+def _measured(matrix: list[list[int]], values: list[int], scale: float) -> Measurement:
+    return Measurement(
+        np.array(matrix, dtype=np.int64), 0, np.array(values, dtype=np.int64), 0, "laplace", lattice_scale=scale
+    )
+
+
+def test_measurements_of_any_noise_go_together() -> None:
+    """Noise that differs by 16 orders: the exact one rules where it can, the coarse one is all there is elsewhere."""
+    exact, coarse = _measured([[1, 1, 0]], [10], 1e3), _measured([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [3, 4, 5], 1e16)
+    rows = np.array([[1.0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 1, 1]])
+    found = estimate(rows, [coarse, exact])
+    assert found.stderr[0] == pytest.approx(exact.stddev, rel=1e-6)
+    assert found.values[0] == pytest.approx(10)
+    np.testing.assert_allclose(found.stderr[1], coarse.stddev / np.sqrt(2), rtol=1e-6)
+    np.testing.assert_allclose(found.stderr[2:], coarse.stddev, rtol=1e-6)
+    np.testing.assert_allclose(found.values[1:], [4.5, 5, 15])
+    np.testing.assert_allclose(rows @ found.cells[0], found.values, atol=1e-9)
+    assert covered(rows, [exact, coarse]).all()
+    assert covered(rows, [exact]).tolist() == [True, False, False, False]
+
+
+def test_what_is_not_determined_has_no_error_bar() -> None:
+    rows = np.array([[1.0, 1], [1, 0]])
+    block = Block(rows, np.arange(2))
+    found = estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
+    assert found.values[0] == pytest.approx(7)
+    assert np.isinf(found.stderr[1])
+    assert np.isnan(found.values[1])
+    with pytest.raises(InternalError):
+        estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]])
+    nothing = estimate_from([block], [[]], partial=True)
+    assert np.isinf(nothing.stderr).all()
+
+
+def test_which_measurements_an_answer_depends_on() -> None:
+    a, b, c = _measured([[1, 0, 0]], [1], 1.0), _measured([[0, 1, 0]], [2], 1.0), _measured([[0, 0, 1]], [3], 1.0)
+    (used,) = estimate(np.array([[1.0, 0, 1]]), [a, b, c]).used
+    assert used.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_rounded_answers_state_their_error(scale: float) -> None:
+    """For a whole truth and Laplace noise, the stated variance is at least the true one, and not much more."""
+    found = estimate(np.eye(1), [_measured([[1]], [3], scale)]).rounded()
+    t = 1 / (2 * found.spreads[0].laplace[0, 0])
+    true = np.cosh(t) / (2 * np.sinh(t) ** 2)
+    assert true <= found.stderr[0] ** 2 <= true + 1 / 12
+    assert found.covariance(0, 0)[0] == pytest.approx(found.stderr[0] ** 2)
+    assert found.values[0] == 3
+
+
+def test_a_measurement_over_finer_cells() -> None:
+    measured = _measured([[1, 2], [0, 5]], [1, 2], 1.0)
+    lifted = measured.lifted(np.array([1, -1, 0, 0]))
+    assert lifted.L_int.tolist() == [[2, 0, 1, 1], [5, 0, 0, 0]]
+    assert measured.lifted(np.array([0, 1])) is measured

@@ -228,3 +228,33 @@ def _seconds(ledger: Ledger, i: int) -> float:
     start = time.perf_counter()
     ledger.charge(Request(f"new {i}", 0.1))
     return time.perf_counter() - start
+
+
+def test_releases_are_found_by_what_they_are_about(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "x.ledger", 10)
+    for i, subjects in enumerate((["visits"], ["visits", "labs", "visits"], [])):
+        ledger.store(ledger.charge(Request(f"f{i}", 1)).id, f"{i}".encode(), subjects)
+    assert [r.payload for r in ledger.releases_about("visits")] == [b"0", b"1"]
+    assert [r.payload for r in ledger.releases_about("labs")] == [b"1"]
+    assert ledger.releases_about("nothing") == ()
+    assert verify(tmp_path / "x.ledger") == 7
+
+
+def test_a_quote_is_what_charging_adds() -> None:
+    for rule, delta in (("sum", 0), ("zcdp", 1e-6)):
+        ledger = Ledger.create(None, 10, delta, rule=rule)
+        for name in ("a", "b"):
+            request = Request(name, 0.1, rho=Decimal("0.005"))
+            quoted = ledger.quote(request)
+            assert ledger.charge(request).cost == quoted
+            assert ledger.quote(request).epsilon == 0, "a charge that was never released is handed back"
+
+
+def test_what_an_analyst_can_afford() -> None:
+    ledger = Ledger.create(None, 10)
+    paid = ledger.charge(Request("a", 1, analyst="bob"))
+    cap = Amount(Decimal("1.5"), Decimal(0))
+    assert ledger.affords("ana", cap, [paid.id])
+    assert ledger.affords("ana", cap, [paid.id], Request("b", 0.5))
+    assert not ledger.affords("ana", cap, [paid.id], Request("b", 0.6))
+    assert ledger.affords("ana", None, [paid.id], Request("b", 9))
