@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.paper.curves import Claim, Curves, Judged, count, extent, over, spread
 from benchmarks.paper.figures import BOUND, TACIT
-from benchmarks.paper.lrm import AMM, HM, LM, LRM, NOR, WM
+from benchmarks.paper.lrm import AMM, HM, LM, LRM, NOISE, NOR, WM
 
 OTHERS = (LM, WM, HM)
 DEFAULT_EPSILON = "LRM, ε = 0.1"
@@ -12,7 +12,8 @@ DEFAULT_EPSILON = "LRM, ε = 0.1"
 
 def gamma_error(c: Curves) -> Judged:
     spreads = {w: spread(c.curve((f, w), DEFAULT_EPSILON)) for f, w in c.panels(["LRM 2"])}
-    text = ", ".join(f"{w} {s:.3g}" for w, s in spreads.items())
+    noise = {w: spread(c.curve((f, w), NOISE)) for f, w in c.panels(["LRM 2"])}
+    text = ", ".join(f"{w} {s:.3g} (noise alone {noise[w]:.3g})" for w, s in spreads.items())
     return count(sum(s <= 2 for s in spreads.values()), len(spreads)), f"largest over smallest error at ε = 0.1: {text}"
 
 
