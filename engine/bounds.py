@@ -23,6 +23,8 @@ class Dual:
 
     trace: float
     """tr Σ."""
+    certain: float
+    """The part of it that squaring W·diag(√d) cannot have blurred: its square bounds from below."""
     leverage: Vector
     """(Q·Σ·Qᵀ)_jj / d_j: the squared column norms of ``half``; all equal where d > 0 at the optimum."""
     half: Matrix
@@ -43,7 +45,9 @@ def dual_point(workload: Matrix, weights: Vector) -> Dual:
     keep = sigma > 1e-9 * sigma[-1]
     half = (P[:, keep] / np.sqrt(sigma[keep])).T @ workload
     leverage = np.einsum("ij,ij->j", half, half)
-    return Dual(float(sigma.sum()), leverage, half, sigma[keep], P[:, keep])
+    # eigh is exact to 1e-16 of the largest *square*, so singular values below 1e-8 of the largest are noise.
+    certain = float(sigma[sigma > 1e-6 * sigma[-1]].sum()) * (1.0 - 1e-9)
+    return Dual(float(sigma.sum()), certain, leverage, half, sigma[keep], P[:, keep])
 
 
 def dual_bound(workload: Matrix, weights: Vector) -> float:

@@ -145,19 +145,35 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
     """Minimise Σ ω_i·(squared error of query i): the plain problem for diag(√ω)·W."""
     weighed = W if (omega == 1.0).all() else W * np.sqrt(omega)[:, None]
     name, L = _factor(weighed, request, watch)
+    bound = watch.lower_bound if request.strategy is None else None
     try:
         B = best_reconstruction(W, L)
     except InternalError:
         if request.strategy is not None:
             raise
-        name, L = "results", weighed  # rows of very different scales: W itself always spans W
-        B = best_reconstruction(W, L)
+        name, L, B = _evened(W, weighed, request, watch)
+        bound = None
     delta = sensitivity(L, request.privacy)
     error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
     seconds = watch.seconds
-    bound = min(watch.lower_bound if request.strategy is None else _certificate(weighed), error)
+    bound = min(_certificate(weighed) if bound is None else bound, error)
     trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
     return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
+
+
+def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tuple[str, Matrix, Matrix]:
+    """A strategy for rows of such different scales that the search has lost the small ones.
+
+    They are raised to a hundred-thousandth of the largest, where they are seen and cost next to nothing.
+    """
+    sizes = np.abs(weighed).max(axis=1)
+    lift = np.where(sizes > 0.0, np.maximum(1.0, 1e-5 * sizes.max() / np.where(sizes > 0.0, sizes, 1.0)), 1.0)
+    name, L = _factor(weighed * lift[:, None], request, Watch(cancel=watch.interrupted))
+    try:
+        return name, L, best_reconstruction(W, L)
+    except InternalError:
+        even = W / np.where(sizes > 0.0, np.abs(W).max(axis=1), 1.0)[:, None]
+        return "results", even, best_reconstruction(W, even)
 
 
 def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:

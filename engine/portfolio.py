@@ -33,8 +33,7 @@ class Contest:
 
     def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch) -> None:
         self.workload, self.privacy, self.watch = workload, privacy, watch
-        self.name, self.error = "", float("inf")
-        self.best = workload
+        self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
 
     def enter(self, name: str, strategy: Matrix) -> float:
         """Measure a strategy by its own B = W·L⁺; one that does not span W is not an entry."""
@@ -57,21 +56,27 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
         watch.report(float(np.sum(W**2)), svd_bound(W))
         return "identity", np.eye(1)
     contest = Contest(W, privacy, watch)
-    square = n <= max(WIDEST, 2 * m)
     if privacy == "approximate":
         contest.enter("dual", dual(W, privacy, watch))
-    else:
-        # The L2 optimum is a weak strategy in L1, but its bound holds there too.
-        apart = Watch(cancel=watch.interrupted)
-        contest.enter("dual", dual(W, privacy, apart))
-        watch.report(contest.error, max(apart.lower_bound, svd_bound(W)))
-    if not watch.stop() and len(workload) <= 4 * n:  # more queries than that are never the best questions
-        contest.enter("results", results(workload, privacy, watch))
-    if not watch.stop() and square:
-        contest.enter("identity", identity(W, privacy, watch))
-    if privacy == "pure" and not watch.stop():
-        _search_pure(workload, W, contest, watch)
+    if contest.error == float("inf") or not watch.stop():
+        if len(workload) <= 4 * n:  # more queries than that are never the best questions
+            contest.enter("results", results(workload, privacy, watch))
+        if n <= max(WIDEST, 2 * m):
+            contest.enter("identity", identity(W, privacy, watch))
+    if privacy == "pure":
+        _bound(W, contest, watch)
+        if not watch.stop():
+            _search_pure(workload, W, contest, watch)
     return contest.name, contest.best
+
+
+def _bound(W: Matrix, contest: Contest, watch: Watch) -> None:
+    """The L2 optimum is a weak strategy in L1, but its bound holds there too; it gets a tenth of the work."""
+    m, n = W.shape
+    rounds = int(min(200, max(4, 0.1 * _work(n) / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
+    apart = Watch(cancel=watch.interrupted)
+    contest.enter("dual", dual(W, "pure", apart, rounds=rounds))
+    watch.report(contest.error, apart.lower_bound)
 
 
 def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> None:
@@ -103,11 +108,11 @@ def _search_low_rank(W: Matrix, rank: int, contest: Contest, watch: Watch) -> No
     """Anneal from several start points; give up when the first is far behind the rest of the field."""
     n = W.shape[1]
     per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 2e6
-    steps = 0.6 * _work(n) / per_step
-    tries = int(min(4, max(1, steps // 1000)))
-    levels = int(min(140, max(8, steps / tries / 30)))
-    iterations = int(min(30, max(5, steps / tries / levels)))
-    for start in range(-1, tries):
+    steps = 0.5 * _work(n) / per_step
+    tries = int(min(3, max(1, steps // 1000)))
+    levels = int(min(140, max(4, steps / tries / 30)))
+    iterations = int(min(30, max(3, steps / tries / levels)))
+    for start in range(-1 if tries > 1 else 0, tries):
         if start < 0:  # a quick one first, for those who will not wait
             L = low_rank(W, "pure", watch, levels=max(4, levels // 6), iterations=iterations)
         else:
@@ -137,11 +142,13 @@ def _search_p_identity(W: Matrix, contest: Contest, watch: Watch) -> None:
     purse = _Purse(problem, _work(n))
     screened: list[tuple[float, Matrix]] = []
     for start in starts(W):
-        paid = purse.take(len(start), 40) if 40 * problem.cost(len(start)) < 0.1 * purse.left else 0
-        if paid and not watch.stop():
-            screened.append(problem.descend(start, paid, watch))
-            if screened[-1][0] < 0.98 * contest.error:
-                contest.enter("p-identity", assemble(screened[-1][1]))
+        affordable = int(min(40, 0.12 * purse.left / problem.cost(len(start))))
+        if (affordable < 15 and screened) or watch.stop():
+            continue
+        paid = purse.take(len(start), max(affordable, 15))
+        screened.append(problem.descend(start, paid, watch))
+        if screened[-1][0] < 0.98 * contest.error:
+            contest.enter("p-identity", assemble(screened[-1][1]))
     if not screened or min(entry[0] for entry in screened) > 1.3 * contest.error:  # another family's ground
         return
     screened.sort(key=lambda entry: entry[0])

@@ -45,8 +45,8 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500,
         L, error = _primal(W, d, point)
         if error < best_error:
             best, best_error = L, error
-        best_bound = max(best_bound, point.trace**2)
-        watch.report(best_error, best_bound * (1.0 - 1e-9))
+        best_bound = max(best_bound, point.certain**2)
+        watch.report(best_error, best_bound)
         if best_error <= best_bound * (1.0 + gap) or watch.stop():
             break
         plain = _normalised(d * point.leverage)

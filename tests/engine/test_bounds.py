@@ -8,7 +8,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import optimize
-from tacit.engine.bounds import coa_upper_bound, dual_bound, lemma3_bound, lemma4_figure, svd_bound
+from tacit.engine.bounds import (
+    coa_upper_bound,
+    dual_bound,
+    dual_point,
+    lemma3_bound,
+    lemma4_figure,
+    svd_bound,
+)
 
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
 
@@ -43,6 +50,17 @@ def test_one_query_meets_its_bound_in_both_kinds() -> None:
         s = optimize([[3.0, 1.0, -2.0]], privacy=privacy)
         assert s.error == pytest.approx(9.0)
         assert s.lower_bound == pytest.approx(9.0, rel=1e-3)
+
+
+def test_bounds_hold_for_a_workload_with_a_steep_spectrum() -> None:
+    """Singular values down to 1e-12: squaring them must not inflate the certificate."""
+    stream = np.random.default_rng(0)
+    left, right = (np.linalg.qr(stream.normal(size=(30, 30)))[0] for _ in range(2))
+    W = (left * np.geomspace(1.0, 1e-12, 30)) @ right
+    exact = dual_bound(W, np.ones(30))
+    s = optimize(W, privacy="approximate")
+    assert s.lower_bound <= s.error
+    assert dual_point(W, np.full(30, 1 / 30)).certain ** 2 <= exact * (1 + 1e-9)
 
 
 def test_marginals_meet_the_svd_bound() -> None:

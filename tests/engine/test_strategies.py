@@ -31,7 +31,7 @@ NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing exampl
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
 
 
-QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 120}}
+QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 60}}
 """Shorter searches where the default is made for larger workloads: the properties hold whenever one stops."""
 
 
@@ -67,7 +67,7 @@ def test_edges(edge: str, name: str | None, privacy: str) -> None:
 
 
 @pytest.mark.parametrize("privacy", KINDS)
-@settings(max_examples=10, deadline=None, derandomize=True, phases=NO_SHRINKING)
+@settings(max_examples=8, deadline=None, derandomize=True, phases=NO_SHRINKING)
 @given(W=WORKLOADS)
 def test_default_is_never_worse_than_any_named_one(privacy: str, W: np.ndarray) -> None:
     best = optimize(W, privacy=privacy)
@@ -213,7 +213,7 @@ def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
     stream = np.random.default_rng(0)
     W = stream.normal(size=(12, 9000))
     for privacy in KINDS:
-        s = optimize(W, privacy=privacy)
+        s = optimize(W, privacy=privacy, deadline=2.0)
         check(W, s)
         assert s.L.shape[0] < 100
 
@@ -226,6 +226,17 @@ def test_scale_is_only_a_factor(privacy: str, scale: float) -> None:
     check(W, plain)
     assert np.linalg.norm((scaled.B / scale) @ scaled.L - W) <= 1e-9 * np.linalg.norm(W)
     assert scaled.error / scale / scale == pytest.approx(plain.error, rel=2e-3)
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+def test_rows_of_very_different_scales_are_all_answered(privacy: str) -> None:
+    W = np.tril(np.ones((20, 20)))
+    W[3] *= 250_000.0
+    W[7] *= 1e-6
+    s = optimize(W, privacy=privacy)
+    rows = np.linalg.norm(W, axis=1)
+    assert np.max(np.linalg.norm(s.B @ s.L - W, axis=1) / rows) <= 1e-9
+    assert s.lower_bound <= s.error <= 1.001 * np.sum(W**2)
 
 
 def test_same_input_same_strategy() -> None:
