@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.paper import coa, lrm
+from benchmarks.paper.ceiling import ceilings
 from benchmarks.paper.figures import Figure, Row, rows
 from benchmarks.paper.report import write_csv, write_markdown
 from benchmarks.paper.sizes import SIZES
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.no_plots:
         _draw(folder, found)
     words = compare([row for part in found.values() for row in part])
+    if options.size != "tiny" and not options.only:
+        words += "\n" + ceilings()
     (folder / "comparison.md").write_text(words, encoding="utf-8")
     print(words)
     for reason in dict.fromkeys(outcome.reason for outcome in outcomes.values() if outcome.reason):

@@ -11,6 +11,7 @@ from benchmarks.paper.workloads import Setting
 
 LM, NOR, WM, HM, AMM, LRM = "LM (noise on data)", "noise on results", "WM", "HM", "AMM (ESM)", "LRM"
 NAMES = {LM: "identity", NOR: "results", WM: "wavelet", HM: "hierarchical", LRM: "lrm"}
+NOISE = "noise alone, ε = 0.1"
 ALL = ("WDiscrete", "WRange", "WRelated")
 ERROR, SECONDS = "expected squared error per query", "seconds"
 LOW = 0.1
@@ -27,6 +28,7 @@ def _tuned(variants: Sequence[tuple[float, Relaxed]], panel: str) -> tuple[list[
         for epsilon in ("1", "0.1", "0.01")
         for x, task in variants
     ]
+    errors += [Point(panel, x, NOISE, "noise", task) for x, task in variants]
     errors += [Point(panel, x, "bias² alone", "bias", task) for x, task in variants]
     return errors, [Point(panel, x, LRM, "seconds", task) for x, task in variants]
 

@@ -32,6 +32,7 @@ _STYLES: Mapping[str, tuple[str, str, str]] = {
     "LRM, ε = 1": ("#fdd0a2", "-", "D"),
     "LRM, ε = 0.1": ("#ff7f0e", "-", "D"),
     "LRM, ε = 0.01": ("#a63603", "-", "D"),
+    "noise alone, ε = 0.1": ("#1f77b4", "--", "s"),
     "bias² alone": ("#8c8c8c", ":", "x"),
     "objective": ("#17becf", "-", "X"),
     "test error": ("#1f77b4", "--", "s"),
@@ -62,7 +63,7 @@ def draw(folder: Path, sheet: str, figures: Sequence[tuple[Figure, Sequence[Row]
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     sheet_figure.suptitle(f"{figures[0][0].name.split()[0]} paper: {figures[0][0].title}", fontsize=11)
     sheet_figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 9), fontsize=8
+        handles.values(), handles.keys(), loc="outside lower center", ncols=int(size[0] / 1.5), fontsize=8
     )
     path = folder / f"{sheet}.png"
     sheet_figure.savefig(path, dpi=120)
