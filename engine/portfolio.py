@@ -97,6 +97,8 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
         _search_p_identity(W, contest, watch)
     if few and not thin and not watch.stop():
         contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
+    if contest.name == "low-rank" and rank * n <= 4096 and not watch.stop():
+        contest.enter("low-rank", low_rank(W, "pure", watch))  # where it wins and is cheap, as long as by name
 
 
 def _work(n: int) -> float:
