@@ -63,6 +63,8 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
             contest.enter("results", results(workload, privacy, watch))
         if n <= max(WIDEST, 2 * m):
             contest.enter("identity", identity(W, privacy, watch))
+    if W.size <= 65_536:  # the dual is certified through squares and loses a few digits that this one keeps
+        watch.report(contest.error, svd_bound(W))
     if privacy == "pure":
         _bound(W, contest, watch)
         if not watch.stop():
@@ -97,7 +99,7 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
         _search_p_identity(W, contest, watch)
     if few and not thin and not watch.stop():
         contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
-    if contest.name == "low-rank" and rank * n <= 4096 and not watch.stop():
+    if contest.name == "low-rank" and n >= 48 and rank * n <= 4096 and not watch.stop():
         contest.enter("low-rank", low_rank(W, "pure", watch))  # where it wins and is cheap, as long as by name
 
 

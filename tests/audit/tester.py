@@ -19,6 +19,9 @@ from scipy.stats import beta
 Scores = NDArray[np.float64]
 """Draws by scores."""
 
+_WIDTH = 5.0
+"""Standard errors of a Clopper-Pearson interval at a quarter of 1e-6: rarer events prove less than they promise."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -61,7 +64,7 @@ class _Event:
 
 
 def _worst_event(one: Scores, other: Scores, delta: float) -> _Event:
-    """The half-line with the largest ratio after a penalty of two standard errors: rare events prove little."""
+    """The half-line that would prove the most: the ratio after as many standard errors as the intervals are wide."""
     n = len(one)
     best = (-math.inf, _Event(0, 0.0, True))
     for score in range(one.shape[1]):
@@ -70,8 +73,8 @@ def _worst_event(one: Scores, other: Scores, delta: float) -> _Event:
             cuts = np.unique(np.concatenate([a, b])[:: max(1, n // 1000)])
             p = 1 - np.searchsorted(a, cuts, side="left") / n
             q = 1 - np.searchsorted(b, cuts, side="left") / n
-            p = p - 2 * np.sqrt(p * (1 - p) / n + 1 / n**2) - delta
-            q = q + 2 * np.sqrt(q * (1 - q) / n + 1 / n**2)
+            p = p - _WIDTH * np.sqrt(p * (1 - p) / n + 1 / n**2) - delta
+            q = q + _WIDTH * np.sqrt(q * (1 - q) / n + 1 / n**2)
             value = np.where(p > 0, p / q, 0.0)
             i = int(value.argmax())
             best = max(best, (float(value[i]), _Event(score, float(sign * cuts[i]), sign > 0)), key=lambda x: x[0])
