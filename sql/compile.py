@@ -15,7 +15,7 @@ from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
 from .parse import Limits, Statement, parse_batch
-from .select import read_query
+from .statement import read_query
 from .workload import Query, Workload
 
 

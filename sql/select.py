@@ -6,7 +6,6 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -15,45 +14,17 @@ from tacit.errors import LimitError, SqlError, TypeMismatchError, UnknownNameErr
 from . import scratch
 from .aggregate import AGGREGATES, VARIANCES, AggregateReader, Form, keyed
 from .batch import BatchReader
-from .catalog import Column, Values
 from .constants import bound_literal, constant, is_constant
 from .domains import groups
+from .grouping import Grouping, group_nodes, key_type, sets_of, size_of
 from .parse import Statement, bare
-from .predicate import Predicate
-from .present import is_number
 from .relation import Relation, RelationReader
 from .scalar import EXPRESSIONS, refusal, rendered, with_domain
-from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
+from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio
 
 _MOST_CUBED = 6
 _READ = {"expressions", "from_", "where", "group", "with_", "joins", "having", "order", "limit", "offset", "distinct"}
 _CLAUSES = {"sample": "TABLESAMPLE", "laterals": "LATERAL", "windows": "WINDOW", "operation_modifiers": "this modifier"}
-
-
-def read_query(batch: BatchReader, statement: Statement) -> Query:
-    """The query that a statement stands for."""
-    tree: exp.Expr = statement.tree
-    if isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
-        tree = tree.this
-    if isinstance(tree, exp.Union):
-        return _UnionReader(batch, statement).read(tree)
-    if not isinstance(tree, exp.Select):
-        what = "a statement of this kind" if isinstance(tree, exp.Command) else type(tree).__name__.upper()
-        start, end = statement.span(tree)
-        raise UnsupportedSqlError(
-            f"tacit answers SELECT and nothing else, not {what}",
-            sql=statement.source, start=start, end=end, hint="write a SELECT",
-        )  # fmt: skip
-    return SelectReader(batch, statement, RelationReader(batch, statement)).read(tree)
-
-
-@dataclass(frozen=True)
-class _Grouping:
-    """One GROUP BY key: its column, and (value, predicate) of each of its groups."""
-
-    text: str
-    column: Column
-    groups: tuple[tuple[Any, Predicate], ...]
 
 
 class SelectReader:
@@ -69,7 +40,7 @@ class SelectReader:
         self._open(select)
         keys = self._keys(select)
         sets = self._grouping_sets(select, keys)
-        size = sum(_size([keys[i] for i in chosen]) for chosen in sets)
+        size = sum(size_of([keys[i] for i in chosen]) for chosen in sets)
         if size > self._batch.limits.rows:
             raise self._error(
                 LimitError, select.args["group"], f"GROUP BY makes {size:,} groups, too many for one batch",
@@ -86,7 +57,7 @@ class SelectReader:
         return Query(
             self._statement.sql,
             self._relation.base.table.name if self._relation is not None else "",
-            tuple(KeyColumn(key.column.name, _key_type(key.column)) for key in keys),
+            tuple(KeyColumn(key.column.name, key_type(key.column)) for key in keys),
             tuple(self._group_values()),
             columns,
             arrangement,
@@ -132,14 +103,14 @@ class SelectReader:
 
     # groups
 
-    def _keys(self, select: exp.Select) -> list[_Grouping]:
+    def _keys(self, select: exp.Select) -> list[Grouping]:
         group = select.args.get("group")
         nodes: list[exp.Expr] = []
         if group is not None and group.args.get("all"):
             nodes = [e for e in select.expressions if not e.find(*AGGREGATES, exp.Grouping, exp.Subquery)]
         elif group is not None:
-            nodes = list(itertools.chain.from_iterable(_group_nodes(node) for node in group.expressions))
-        keys: dict[str, _Grouping] = {}
+            nodes = list(itertools.chain.from_iterable(group_nodes(node) for node in group.expressions))
+        keys: dict[str, Grouping] = {}
         for node in nodes:
             item = self._group_item(node, select)
             text = self._text(item)
@@ -147,7 +118,7 @@ class SelectReader:
                 keys[text] = self._grouping(item, text)
         return list(keys.values())
 
-    def _grouping(self, node: exp.Expr, text: str) -> _Grouping:
+    def _grouping(self, node: exp.Expr, text: str) -> Grouping:
         if self._relation is None:
             raise self._error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
         column = with_domain(node, self._relations.scope(self._relation), self._batch.limits.rows)
@@ -156,7 +127,7 @@ class SelectReader:
         found = groups(
             base.table, base.attribute(column), column, self._statement.source, start, end, self._batch.limits
         )
-        return _Grouping(text, column, tuple(found))
+        return Grouping(text, column, tuple(found))
 
     def _group_item(self, node: exp.Expr, select: exp.Select) -> exp.Expr:
         """GROUP BY 1 and GROUP BY alias name an item of the SELECT list."""
@@ -179,7 +150,7 @@ class SelectReader:
                 return self._items[node.name.lower()]
         return node
 
-    def _grouping_sets(self, select: exp.Select, keys: list[_Grouping]) -> list[tuple[int, ...]]:
+    def _grouping_sets(self, select: exp.Select, keys: list[Grouping]) -> list[tuple[int, ...]]:
         """The sets of keys that rows are grouped by: one for a plain GROUP BY, several for ROLLUP and its kin."""
         group = select.args.get("group")
         everything = tuple(range(len(keys)))
@@ -195,7 +166,7 @@ class SelectReader:
             raise too_many
         products: list[list[tuple[int, ...]]] = []
         for node in group.expressions:
-            products.append(_sets_of(node, index))
+            products.append(sets_of(node, index))
             if math.prod(map(len, products)) > 1 << _MOST_CUBED:
                 raise too_many
         return [tuple(sorted(set(itertools.chain(*chosen)))) for chosen in itertools.product(*products)]
@@ -244,7 +215,7 @@ class SelectReader:
 
     def _leaf_types(self, leaves: Mapping[Linear | Known, int]) -> tuple[tuple[str, str], ...]:
         types = [(f"a{i}", "DOUBLE" if isinstance(leaf, Linear) else "BIGINT") for leaf, i in leaves.items()]
-        return (*types, *((f"k{i}", _key_type(key.column)) for i, key in enumerate(self._keyed)))
+        return (*types, *((f"k{i}", key_type(key.column)) for i, key in enumerate(self._keyed)))
 
     def _linear(self, node: exp.Expr) -> Form | None:
         """An expression that is linear in aggregates of one base; None for any other."""
@@ -359,7 +330,7 @@ class SelectReader:
             bits = 0
             for key in wanted:
                 bits = bits * 2 + (key not in chosen)
-            values += [bits] * _size([self._keyed[i] for i in chosen])
+            values += [bits] * size_of([self._keyed[i] for i in chosen])
         return Known(tuple(values))
 
     # what becomes of the released rows
@@ -462,61 +433,6 @@ class SelectReader:
         return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
 
 
-class _UnionReader:
-    """UNION ALL of queries: their rows one below the other, under the names of the first."""
-
-    def __init__(self, batch: BatchReader, statement: Statement) -> None:
-        self._batch = batch
-        self._statement = statement
-
-    def read(self, union: exp.Union) -> Query:
-        relations = RelationReader(self._batch, self._statement).with_ctes(union)
-        parts = [
-            SelectReader(self._batch, self._statement, relations).read(node) for node in self._branches(union, union)
-        ]
-        first = parts[0]
-        if any(len(part.columns) != len(first.columns) for part in parts):
-            raise self._error(union, "the queries of a UNION ALL must have as many columns each", "make them equal")
-        if any(part.arrangement is not None for part in parts):
-            raise self._error(union, "ORDER BY and LIMIT inside UNION ALL are not supported", "leave them out")
-        columns = []
-        for i, column in enumerate(first.columns):
-            stacked = [(len(part.groups), _value_of(part, part.columns[i].output)) for part in parts]
-            if len({is_number(output) for _, output in stacked}) > 1:
-                raise self._error(
-                    union, f"column {i + 1} of the UNION ALL is a released number in one query and not in another",
-                    "put numbers below numbers",
-                )  # fmt: skip
-            columns.append(OutputColumn(column.name, Stacked(tuple(stacked))))
-        groups = tuple(() for part in parts for _ in part.groups)
-        return Query(self._statement.sql, first.table, (), groups, tuple(columns))
-
-    def _branches(self, node: exp.Expr, top: exp.Expr) -> list[exp.Select]:
-        if isinstance(node, exp.Paren | exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
-            node = node.this
-        if isinstance(node, exp.Select):
-            return [node]
-        allowed = ("this", "expression", "distinct", *(["with_"] if node is top else []))
-        if (
-            not isinstance(node, exp.Union)
-            or node.args.get("distinct")
-            or any(v for k, v in node.args.items() if k not in allowed)
-        ):
-            raise self._error(node, "of the set operations only a plain UNION ALL is supported", "write UNION ALL")
-        return [*self._branches(node.this, top), *self._branches(node.expression, top)]
-
-    def _error(self, node: exp.Expr, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return UnsupportedSqlError(message, sql=self._statement.source, start=start, end=end, hint=hint)
-
-
-def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Known | Computed:
-    if isinstance(output, Key):
-        return Known(tuple(group[output.index] for group in query.groups))
-    assert not isinstance(output, Stacked)
-    return output
-
-
 def _plain(item: exp.Expr) -> exp.Expr:
     """An item of the SELECT list without its alias."""
     node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
@@ -539,48 +455,5 @@ def _output_refusal(node: exp.Expr) -> str:
     return refusal(node)
 
 
-def _key_type(column: Column) -> str:
-    """An ``other`` label is not a value of an ENUM, so such a key column comes back as text."""
-    other = isinstance(column.domain, Values) and column.domain.other is not None
-    return "VARCHAR" if other else column.type
-
-
 def _is_decimal(value: Any) -> bool:
     return type(value).__name__ == "Decimal"
-
-
-def _size(keys: list[_Grouping]) -> int:
-    size = 1
-    for key in keys:
-        size *= len(key.groups)
-    return size
-
-
-def _group_nodes(node: exp.Expr) -> list[exp.Expr]:
-    """The keys that a GROUP BY element mentions."""
-    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-        return list(itertools.chain.from_iterable(_group_nodes(part) for part in node.expressions))
-    if isinstance(node, exp.Paren):
-        return _group_nodes(node.this)
-    return [node]
-
-
-def _sets_of(node: exp.Expr, index: Any) -> list[tuple[int, ...]]:
-    """The grouping sets that a GROUP BY element stands for."""
-    if isinstance(node, exp.Rollup):
-        parts = [_sets_of(part, index)[0] for part in node.expressions]
-        return [tuple(itertools.chain(*parts[:n])) for n in range(len(parts), -1, -1)]
-    if isinstance(node, exp.Cube):
-        parts = [_sets_of(part, index)[0] for part in node.expressions]
-        return [
-            tuple(itertools.chain(*chosen))
-            for n in range(len(parts), -1, -1)
-            for chosen in itertools.combinations(parts, n)
-        ]
-    if isinstance(node, exp.GroupingSets):
-        return list(itertools.chain.from_iterable(_sets_of(part, index) for part in node.expressions))
-    if isinstance(node, exp.Tuple):
-        return [tuple(index(part) for part in node.expressions)]
-    if isinstance(node, exp.Paren):
-        return _sets_of(node.this, index)
-    return [(index(node),)]
