@@ -100,14 +100,15 @@ class Reckoning:
         ]
         found = pd.to_numeric(compute(output, self.keys, wide), errors="coerce").to_numpy(np.float64, na_value=np.nan)
         value, shifted = found[:count], found[count:].reshape(len(shifts), count) if shifts else np.zeros((0, count))
-        slopes = {i: (shifted[2 * k] - shifted[2 * k + 1]) / 2 for k, i in enumerate(noisy)}  # per standard error
-        variance = np.zeros(count)
-        for i in noisy:
-            for j in noisy:
-                scale = steps[i] * steps[j]
-                covariance = self.estimate.covariance(rows[i], rows[j])
-                correlation = np.divide(covariance, scale, out=np.zeros(count), where=scale > 0)
-                variance += slopes[i] * slopes[j] * correlation
-        stderr = np.sqrt(np.maximum(variance, 0.0))
-        half = NormalDist().inv_cdf(0.5 + self.confidence / 2) * stderr
-        return Figures(value, stderr, value - half, value + half)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite on both sides: the error is not known
+            slopes = {i: (shifted[2 * k] - shifted[2 * k + 1]) / 2 for k, i in enumerate(noisy)}  # per standard error
+            variance = np.zeros(count)
+            for i in noisy:
+                for j in noisy:
+                    scale = steps[i] * steps[j]
+                    covariance = self.estimate.covariance(rows[i], rows[j])
+                    correlation = np.divide(covariance, scale, out=np.zeros(count), where=scale > 0)
+                    variance += slopes[i] * slopes[j] * correlation
+            stderr = np.sqrt(np.maximum(variance, 0.0))
+            half = NormalDist().inv_cdf(0.5 + self.confidence / 2) * stderr
+            return Figures(value, stderr, value - half, value + half)

@@ -342,7 +342,7 @@ class SelectReader:
         if args.get("distinct") and args["distinct"].args.get("on"):
             raise self._error(UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT")
         leaves: dict[Linear | Known, int] = {}
-        having = self._rewritten(args["having"].this, leaves).sql("duckdb") if args.get("having") else ""
+        having = self._total(args["having"].this, leaves) if args.get("having") else ""
         order = (
             ", ".join(self._ordered(part, columns, leaves) for part in args["order"].expressions)
             if args.get("order")
@@ -364,10 +364,19 @@ class SelectReader:
                 )  # fmt: skip
             sql = f"o{place - 1}"
         else:
-            sql = self._rewritten(node, leaves).sql("duckdb")
+            sql = self._total(node, leaves)
         down = " DESC" if part.args.get("desc") else ""
         first = part.args.get("nulls_first")
         return f"{sql}{down} NULLS {'FIRST' if first else 'LAST'}"
+
+    def _total(self, node: exp.Expr, leaves: dict[Linear | Known, int]) -> str:
+        """An expression over released values that can fail on none of them, or is refused before the charge."""
+        sql = f"TRY({self._rewritten(node, leaves).sql('duckdb', comments=False)})"
+        if scratch.type_of(sql, self._leaf_types(leaves)) is None:
+            raise self._error(
+                TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
+            )
+        return sql
 
     def _whole(self, node: exp.Expr | None) -> int | None:
         if node is None:
@@ -377,7 +386,7 @@ class SelectReader:
         extra = [k for k, v in node.args.items() if v and k not in ("expression", "this", "offset")]
         if not isinstance(value, int) or isinstance(value, bool) or value < 0 or extra:
             raise self._error(UnsupportedSqlError, node, "LIMIT and OFFSET take a whole number", "write LIMIT 10")
-        return value
+        return min(value, self._batch.limits.rows)  # there are no more rows than that
 
     # names, texts, errors
 

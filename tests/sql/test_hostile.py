@@ -92,3 +92,29 @@ def test_nothing_was_charged(victim: Connection) -> None:
     for sql in hostile.statements()[:100]:
         outcome(victim, sql)
     assert victim.budget.spent.epsilon == 0 and victim.budget.left.epsilon == 1
+
+
+CANARIES = """
+INSERT INTO t (i, b, d, s, k, "select") VALUES
+    (0, 9223372036854775807, 'nan', 'secret-7f3a', 0, 'secret-7f3b'), (0, 0, 'inf', 'secret-('';--', 0, NULL);
+"""
+
+
+def test_no_canary_shows_in_answers_to_hostile_text(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is asked, and whether it is answered or refused: no row value in a message, a log or a plan."""
+    caplog.set_level("DEBUG")
+    policy = {**POLICY, "budget": {"epsilon": 10_000.0}}
+    database = duckdb.connect(config={"threads": 1})
+    database.execute(AWKWARD + CANARIES)
+    connection = tacit.connect(database, policy=policy)
+    answered = 0
+    for sql in hostile.statements():
+        try:
+            shown = str(connection.answer(sql, epsilon=0.5, strategy="results"))
+            answered += 1
+        except errors.Error as error:
+            assert not isinstance(error, errors.InternalError), error
+            shown = f"{error} {error!r} {error.__cause__} {vars(error)}"
+        assert "secret-" not in shown.replace(sql, ""), sql[:80]
+    assert answered > 20, "or this test would look at errors only"
+    assert "secret-" not in caplog.text
