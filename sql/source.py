@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .catalog import Bound, Table
@@ -63,15 +62,6 @@ class Source(Protocol):
         """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
         ...
 
-    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
-        """A frame of constants with the dtypes that a result of this source would have."""
-        ...
-
     def close(self) -> None:
         """Let go of the database."""
         ...
-
-
-def describe(value: Any) -> str:
-    """What kind of thing was given where a database was expected, without its contents."""
-    return type(value).__name__

@@ -16,7 +16,6 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pandas as pd
 import sqlglot
 from numpy.typing import NDArray
 from tacit.errors import OperationalError, PolicyError
@@ -25,8 +24,8 @@ from ..catalog import Table
 from ..checks import check_ranges
 from ..names import nearest
 from ..scan import UNIT, Measure, Scan
-from ..scratch import SAFE_CONFIG, fold, frame, literal, quote
-from ..source import ColumnTypes, SourceColumn, SourceTable, describe
+from ..scratch import SAFE_CONFIG, fold, literal, quote
+from ..source import ColumnTypes, SourceColumn, SourceTable
 from .regions_sql import region_sql
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
@@ -38,8 +37,8 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
         return _from_connection(database)
     if not isinstance(database, str | os.PathLike):
         raise OperationalError(
-            f"a {describe(database)} is not a database; give a DuckDB file, an open DuckDB connection, or the path "
-            "of a parquet or csv file"
+            f"a {type(database).__name__} is not a database; give a DuckDB file, an open DuckDB connection, or the "
+            "path of a parquet or csv file"
         )
     path = Path(database)
     if not path.is_file():
@@ -222,10 +221,6 @@ class DuckDBSource:
             # DuckDB's own text can quote a cell, so it goes no further than this.
             raise OperationalError("the scan of the table failed; nothing was released") from None
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
-
-    def frame(self, names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
-        """A frame of constants with the dtypes that a result of this source would have."""
-        return frame(names, types, rows)
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
