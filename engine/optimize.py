@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
+from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
 from tacit.engine.strategies.adaptive import adaptive
@@ -110,17 +110,15 @@ def optimize(
     (4.0, 1.0)
     """
     W = checked_workload(workload)
-    omega = _checked_weights(weights, len(W))
-    if privacy not in ("pure", "approximate"):
-        raise ProgrammingError(f'privacy is "pure" or "approximate", not {privacy!r}')
-    if objective not in ("total", "largest"):
-        raise ProgrammingError(f'objective is "total" or "largest", not {objective!r}')
-    if strategy is not None and strategy not in _BY_NAME:
-        raise ProgrammingError(f"no strategy is called {strategy!r}; there are {', '.join(strategies())}")
-    if strategy is None and parameters:
+    omega = checked_weights(weights, len(W))
+    check_choice("privacy", privacy, ("pure", "approximate"))
+    check_choice("objective", objective, ("total", "largest"))
+    check_manners(deadline, target_gap, reduce, progress, cancel)
+    if strategy is not None:
+        check_choice("strategy", strategy, strategies())
+        check_parameters(strategy, _BY_NAME[strategy], parameters)
+    elif parameters:
         raise ProgrammingError(f"{', '.join(parameters)}: parameters belong to a strategy; name one")
-    if deadline is not None and not deadline >= 0.0:
-        raise ProgrammingError("deadline is a number of seconds")
     scale = _scale(W)
     W = W if scale == 1.0 else W / scale
     request = _Request(privacy, strategy, reduce, parameters)
@@ -275,45 +273,12 @@ def _certificate(W: Matrix) -> float:
 
 def _named(strategy: str, parameters: dict[str, Any]) -> Callable[[Matrix, Privacy, Watch], Matrix]:
     maker = _BY_NAME[strategy]
-    known = [p.name for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    wrong = [name for name in parameters if name not in known]
-    if wrong:
-        raise ProgrammingError(
-            f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(known) or 'none'}"
-        )
     return lambda workload, privacy, watch: maker(workload, privacy, watch, **parameters)
 
 
 def _whole(W: Matrix) -> Reduction:
     columns = np.arange(W.shape[1], dtype=np.intp)
     return Reduction((Block(W, columns, columns),), W.shape[1])
-
-
-def checked_workload(workload: ArrayLike) -> Matrix:
-    """The workload as a matrix of finite numbers, or ProgrammingError."""
-    try:
-        W = np.array(workload, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ProgrammingError("a workload is a matrix of numbers, one row per query") from None
-    if W.ndim != 2:
-        raise ProgrammingError(f"a workload has two dimensions (queries, cells), not {W.ndim}")
-    if W.size == 0:
-        raise ProgrammingError(f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}")
-    if not np.isfinite(W).all():
-        raise ProgrammingError("a workload's entries are finite numbers")
-    return W
-
-
-def _checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
-    if weights is None:
-        return np.ones(queries)
-    try:
-        omega = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ProgrammingError("weights are numbers, one per query") from None
-    if omega.shape != (queries,) or not np.isfinite(omega).all() or not (omega > 0.0).all():
-        raise ProgrammingError(f"weights are positive numbers, one for each of the {queries} queries")
-    return omega
 
 
 def _scale(W: Matrix) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -205,8 +207,6 @@ def test_a_deadline_and_a_cancel_give_the_best_so_far_with_a_true_bound() -> Non
     s = optimize(W, privacy="pure", deadline=1.0, progress=lambda p: seen.append(p.error))
     assert seen and seen == sorted(seen, reverse=True)
     assert s.seconds < 4.0
-    with pytest.raises(ProgrammingError):
-        optimize(W, deadline=-1.0)
 
 
 def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
@@ -256,6 +256,11 @@ def test_same_input_same_strategy() -> None:
         np.zeros((0, 3)),
         [["a"]],
         [[1.0], [1.0, 2.0]],
+        [["1"]],
+        np.array([[1j]]),
+        [[10**400]],
+        [[None]],
+        None,
     ],
 )
 def test_what_is_no_workload_is_refused(wrong: object) -> None:
@@ -263,12 +268,48 @@ def test_what_is_no_workload_is_refused(wrong: object) -> None:
         optimize(wrong)  # type: ignore[arg-type]
 
 
-def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(ProgrammingError, match="identity"):
-        optimize([[1.0]], strategy="magic")
-    with pytest.raises(ProgrammingError, match="gamma"):
-        optimize([[1.0]], strategy="lrm", gama=1.0)
-    with pytest.raises(ProgrammingError, match="name one"):
-        optimize([[1.0]], gamma=1.0)
-    with pytest.raises(ProgrammingError, match="approximate"):
-        optimize([[1.0]], privacy="gaussian")  # type: ignore[arg-type]
+WRONG_ARGUMENTS = [
+    *[({"deadline": wrong}, "deadline=2.0") for wrong in ("x", -1.0, np.nan, True, [2.0], 10**400)],
+    *[({"target_gap": wrong}, "target_gap=0.001") for wrong in ("x", -1e-3, np.nan, np.inf, None, [1])],
+    *[({"progress": wrong}, "progress=print") for wrong in (1, "print", [print])],
+    *[({"cancel": wrong}, "cancel=event.is_set") for wrong in (True, 0, "no")],
+    *[({"privacy": wrong}, '"approximate"') for wrong in ("gaussian", ["pure"], 1, None, np.ones(2))],
+    *[({"objective": wrong}, '"largest"') for wrong in ("max", ["total"], 1, None)],
+    *[({"strategy": wrong}, '"identity"') for wrong in ("magic", ["lrm"], 1, {}, np.ones(2))],
+    *[({"reduce": wrong}, "True, False or None") for wrong in ("yes", 1, [])],
+    ({"gamma": 1.0}, "name one"),
+    ({"strategy": "lrm", "gama": 1.0}, "gamma"),
+    *[({"strategy": "lrm", "gamma": wrong}, "at least 0") for wrong in ("a", -1.0, np.nan, np.inf, None, True)],
+    *[({"strategy": "lrm", "rank": wrong}, "whole number of at least 1") for wrong in (-1, 0, 2.0, "a", True)],
+    *[({"strategy": "lrm", "rounds": wrong}, "at least 1") for wrong in (0, None, 1.5)],
+    *[({"strategy": "coa", "iterations": wrong}, "at least 1") for wrong in (0, -3, "ten")],
+    *[({"strategy": "coa", "theta": wrong}, "above 0") for wrong in (0.0, -1.0, "a", np.nan)],
+    *[({"strategy": "coa", "inner": wrong}, "at least 0") for wrong in (-1, 0.5)],
+    *[({"strategy": "coa", "homotopy": wrong}, "True or False") for wrong in ("no", 1)],
+    *[({"strategy": "esm", "smoothing": wrong}, "above 0") for wrong in (0, "a")],
+    *[({"strategy": "esm", "theta": wrong}, "above 0") for wrong in (0, -1)],
+    *[({"strategy": "hierarchical", "branching": wrong}, "at least 2") for wrong in (1, "a", 2.5)],
+    *[({"strategy": "adaptive", "rounds": wrong}, "at least 1") for wrong in (0, [1])],
+    *[({"strategy": "p-identity", "rows": wrong}, "at least 1") for wrong in (0, "a")],
+    *[({"strategy": "p-identity", "iterations": wrong}, "at least 1") for wrong in (0, None)],
+    *[({"strategy": "low-rank", name: -1}, "at least") for name in ("rows", "start", "levels", "iterations")],
+    *[({"strategy": "weighted", name: 0}, "at least 1") for name in ("levels", "iterations")],
+    *[({"strategy": "dual", "gap": wrong}, "at least 0") for wrong in (-1e-3, "a")],
+]
+
+
+@pytest.mark.parametrize(("arguments", "advice"), WRONG_ARGUMENTS, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize("workload", [[[1.0, 2.0]], [[0.0]]], ids=["a workload", "all zero"])
+def test_wrong_arguments_are_refused_with_what_to_write(workload: object, arguments: dict, advice: str) -> None:
+    with pytest.raises(ProgrammingError, match=re.escape(advice)):
+        optimize(workload, **arguments)  # type: ignore[arg-type]
+
+
+def test_arguments_of_other_number_types_are_taken() -> None:
+    W = np.tril(np.ones((4, 4)))
+    for arguments in (
+        {"deadline": np.float32(1.0), "target_gap": 0, "reduce": np.True_},
+        {"deadline": np.inf, "strategy": "lrm", "gamma": 0, "rank": np.int64(5), "rounds": 3},
+        {"deadline": 1, "strategy": "p-identity", "rows": None, "iterations": 2},
+    ):
+        check(W, optimize(W, **arguments))

@@ -1,0 +1,128 @@
+"""What the door of the search refuses, and what to write instead: every refusal is a ProgrammingError."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tacit.engine.strategy import Matrix, Vector
+from tacit.errors import ProgrammingError
+
+_LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0}
+"""Least values of whole-numbered parameters; 1 for all others."""
+_MAY_BE_ZERO = ("gamma", "gap")
+"""Real-numbered parameters that may be 0; all others are above it."""
+
+
+def checked_workload(workload: ArrayLike) -> Matrix:
+    """The workload as a matrix of finite numbers, or ProgrammingError."""
+    W = _array(workload, "a workload is a matrix of numbers, one row per query")
+    if W.ndim != 2:
+        raise ProgrammingError(f"a workload has two dimensions (queries, cells), not {W.ndim}")
+    if W.size == 0:
+        raise ProgrammingError(f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}")
+    if not np.isfinite(W).all():
+        raise ProgrammingError("a workload's entries are finite numbers")
+    return W
+
+
+def checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
+    """One positive number per query; ones when there are none."""
+    if weights is None:
+        return np.ones(queries)
+    omega = _array(weights, "weights are numbers, one per query")
+    if omega.shape != (queries,) or not np.isfinite(omega).all() or not (omega > 0.0).all():
+        raise ProgrammingError(f"weights are positive numbers, one for each of the {queries} queries")
+    return omega
+
+
+def check_choice(what: str, value: object, choices: Iterable[str]) -> None:
+    """One of several words."""
+    known = tuple(choices)
+    if not isinstance(value, str) or value not in known:
+        words = ", ".join(f'"{choice}"' for choice in known)
+        raise ProgrammingError(f"{what} is one of {words}; not {_shown(value)}")
+
+
+def check_manners(deadline: object, target_gap: object, reduce: object, progress: object, cancel: object) -> None:
+    """When to stop, whether to reduce, and whom to tell."""
+    if deadline is not None and not _real(deadline, least=0.0, finite=False):
+        raise ProgrammingError(
+            f"deadline is a number of seconds, such as deadline=2.0, or None for no limit; not {_shown(deadline)}"
+        )
+    if not _real(target_gap, least=0.0):
+        raise ProgrammingError(
+            f"target_gap is a fraction of at least 0, such as target_gap=0.001 for 0.1 %; not {_shown(target_gap)}"
+        )
+    if reduce is not None and not isinstance(reduce, bool | np.bool_):
+        raise ProgrammingError(f"reduce is True, False or None, not {_shown(reduce)}")
+    if progress is not None and not callable(progress):
+        raise ProgrammingError(
+            f"progress is a function of one argument, such as progress=print, not {_shown(progress)}"
+        )
+    if cancel is not None and not callable(cancel):
+        raise ProgrammingError(
+            f"cancel is a function without arguments that says whether to stop, such as cancel=event.is_set, "
+            f"not {_shown(cancel)}"
+        )
+
+
+def check_parameters(strategy: str, maker: Callable[..., Matrix], parameters: dict[str, Any]) -> None:
+    """A named strategy's own keywords: known, and of the kind that its signature says."""
+    known = {
+        p.name: str(p.annotation) for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY
+    }
+    wrong = [name for name in parameters if name not in known]
+    if wrong:
+        raise ProgrammingError(
+            f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(known) or 'none'}"
+        )
+    for name, value in parameters.items():
+        kinds = known[name].split(" | ")
+        if value is None and "None" in kinds:
+            continue
+        if (expected := _expected(name, kinds[0], value)) is not None:
+            raise ProgrammingError(f"{name} of strategy {strategy!r} is {expected}, not {_shown(value)}")
+
+
+def _expected(name: str, kind: str, value: object) -> str | None:
+    """What the parameter should have been; None when it is that."""
+    if kind == "bool":
+        return None if isinstance(value, bool | np.bool_) else "True or False"
+    if kind == "int":
+        least = _LEAST_WHOLE.get(name, 1)
+        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+        return None if whole else f"a whole number of at least {least}"
+    zero = name in _MAY_BE_ZERO
+    return None if _real(value, least=0.0, open_ended=not zero) else f"a number {'of at least' if zero else 'above'} 0"
+
+
+def _real(value: object, *, least: float, open_ended: bool = False, finite: bool = True) -> bool:
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        number = float(value)
+    except OverflowError:
+        return False
+    return (number > least if open_ended else number >= least) and (math.isfinite(number) or not finite)
+
+
+def _array(values: ArrayLike, otherwise: str) -> Matrix:
+    try:
+        plain = np.asarray(values)
+        if plain.dtype.kind not in "biufO":  # text that looks like a number is not one, and complex numbers lose a part
+            raise ProgrammingError(otherwise)
+        return np.array(plain, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ProgrammingError(otherwise) from None
+
+
+def _shown(value: object) -> str:
+    """The value, or its type where it would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
