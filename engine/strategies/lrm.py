@@ -21,11 +21,12 @@ def lrm(
     gamma: float = 0.01,
     rounds: int = 300,
 ) -> Matrix:
-    """L of the decomposition, moved by the least change that makes W = B·L exact.
+    """L of the decomposition, changed so that W = B·L can be exact.
 
     ``rank`` is the paper's r (default 1.2·rank(W), its Table 1), ``gamma`` its γ: the residual ‖W − B·L‖_F at
     which Algorithm 1 stops. The paper answers with the residual left in; here it is corrected, so that no
-    answer is biased and γ costs error only.
+    answer is biased and γ costs error only. Singular values of W below γ may be lost altogether in the
+    residual: what is lost is asked for in rows of its own.
 
     Guarantee: the columns leave Algorithm 2 with norm at most 1 (L1 for pure, Formula 11; L2 for approximate,
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
@@ -35,7 +36,7 @@ def lrm(
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
     B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
-    return np.asarray(L + scipy.linalg.pinv(B) @ (workload - B @ L))
+    return _exact(workload, B, L)
 
 
 def decompose(
@@ -74,6 +75,26 @@ def decompose(
             penalty *= 2.0
         multiplier = multiplier + penalty * residual
     return B, L
+
+
+def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
+    """L changed so that W is in its row space: by little where B is strong, by new rows where it has lost W.
+
+    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are kept, and
+    L + B⁺(W − B·L) is right in them. What they leave of W is s·V, small as Algorithm 1 has converged; rows
+    c·V in directions of L that B no longer uses cost about 2c·‖B‖² + s²/c² more, which is least at
+    c³ = s²/‖B‖². There are enough such directions, because r ≥ rank(W) and B's columns stay in W's.
+    """
+    P, sigma, N = scipy.linalg.svd(B, check_finite=False)
+    P = P[:, : sigma.size]
+    residual = P.T @ (W - B @ L)
+    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > 1e-12 * sigma[0]))
+    L = L + N[kept].T @ (residual[kept] / sigma[kept, None])
+    _, lost, V = scipy.linalg.svd(W - P[:, kept] @ (P[:, kept].T @ W), full_matrices=False, check_finite=False)
+    lost = lost[lost > 1e-14 * np.linalg.norm(W)]
+    unused = np.delete(N, kept, axis=0)[: lost.size]
+    sizes = np.cbrt(lost**2 / (np.sum(sigma[kept] ** 2) + np.sum(lost**2)))[: len(unused)]
+    return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
 
 
 def _start(W: Matrix, r: int, privacy: Privacy) -> tuple[Matrix, Matrix]:

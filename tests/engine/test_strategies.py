@@ -145,6 +145,21 @@ def test_lrm_takes_the_papers_parameters() -> None:
         optimize(W, strategy="lrm", rank=5)
 
 
+@pytest.mark.parametrize("privacy", KINDS)
+@pytest.mark.parametrize("least", [3e-3, 1e-5, 1e-8])
+def test_lrm_answers_what_its_gamma_would_lose(least: float, privacy: str) -> None:
+    """A direction of W below γ vanishes in the residual that Algorithm 1 may leave; it is asked for all the same."""
+    U, V = (np.linalg.qr(np.random.default_rng(seed).normal(size=(12, 12)))[0] for seed in (1, 2))
+    sizes = np.concatenate([np.linspace(9.0, 1.0, 11), [least]])
+    W, rest = (U * sizes) @ V, (U * np.where(sizes == least, 0.0, sizes)) @ V
+    found = optimize(W, privacy=privacy, strategy="lrm", gamma=0.05)
+    check(W, found)
+    assert found.error <= 1.1 * optimize(rest, privacy=privacy, strategy="lrm", gamma=0.05).error
+    stopped = optimize(W, privacy=privacy, strategy="lrm", deadline=0.0)
+    check(W, stopped)
+    assert stopped.error <= 100 * found.error
+
+
 @pytest.mark.parametrize("n", [3, 7, 12, 100])
 def test_domains_need_not_be_powers_of_two(n: int) -> None:
     W = np.tril(np.ones((n, n)))
