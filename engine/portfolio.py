@@ -24,8 +24,12 @@ from tacit.engine.strategy import Matrix, Privacy, best_reconstruction, sensitiv
 from tacit.engine.watch import Watch
 from tacit.errors import InternalError
 
-WIDEST = 4096
-"""Cells beyond which no n×n strategy is formed, unless the workload itself is as large."""
+WIDEST = 8192
+"""Cells (after merging) beyond which no n×n strategy is formed, unless the workload has half as many queries.
+
+L has 512 MB there, and planning takes some 2 GB. Beyond, only strategies with as many rows as W has are searched,
+and the result can be above identity and p-identity, which have no counterpart of so few rows.
+"""
 
 
 class Contest:
@@ -75,7 +79,7 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
 def _bound(W: Matrix, contest: Contest, watch: Watch) -> None:
     """The L2 optimum is a weak strategy in L1, but its bound holds there too; it gets a tenth of the work."""
     m, n = W.shape
-    rounds = int(min(200, max(4, 0.1 * _work(n) / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
+    rounds = int(min(200, max(2, 0.1 * _work(n) / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
     apart = Watch(cancel=watch.interrupted)
     contest.enter("dual", dual(W, "pure", apart, rounds=rounds))
     watch.report(contest.error, apart.lower_bound)
@@ -92,7 +96,9 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
     thin = 3 * rank <= n or n <= 12
     few = len(queries) <= min(2 * n, 1024)
     if thin and few and not watch.stop():
-        contest.enter("weighted", weighted(queries, "pure", watch))
+        # Three products of m×r and r×r in every step, and W read four times; m and r are all but W's own.
+        step = 8.0 * len(queries) * rank * rank + 8.0 * queries.size
+        contest.enter("weighted", weighted(queries, "pure", watch, iterations=int(min(60, max(3, 5e9 / step)))))
     if thin and not watch.stop():
         _search_low_rank(W, rank, contest, watch)
     if square and not watch.stop():
@@ -113,6 +119,8 @@ def _search_low_rank(W: Matrix, rank: int, contest: Contest, watch: Watch) -> No
     n = W.shape[1]
     per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 2e6
     steps = 0.5 * _work(n) / per_step
+    if steps < 12:  # too few to get anywhere
+        return
     tries = int(min(3, max(1, steps // 1000)))
     levels = int(min(140, max(4, steps / tries / 30)))
     iterations = int(min(30, max(3, steps / tries / levels)))

@@ -46,9 +46,11 @@ class Reduction:
         whole = np.zeros((sum(strategy.shape[0] for strategy in strategies), self.columns))
         row = 0
         for block, strategy in zip(self.blocks, strategies, strict=True):
-            scaled = strategy / sensitivity(strategy, privacy)
-            whole[row : row + len(scaled), block.original] = scaled[:, block.position]
-            row += len(scaled)
+            part = whole[row : row + len(strategy)]
+            merged = block.position.size > strategy.shape[1]  # a copy of an n×n strategy is worth avoiding
+            part[:, block.original] = strategy[:, block.position] if merged else strategy
+            part /= sensitivity(strategy, privacy)
+            row += len(strategy)
         return whole
 
 

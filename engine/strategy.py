@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from tacit.engine.leastsquares import by_cells
 from tacit.errors import InternalError
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -85,12 +86,15 @@ def best_reconstruction(workload: Matrix, strategy: Matrix, *, by_row: bool = Tr
     W, L = workload, strategy
     if W.shape[0] == 0 or L.shape[0] == 0:
         return np.zeros((W.shape[0], L.shape[0]))
+    found = by_cells(W, L)
+    if found is not None and _share(found[1], W, by_row) <= RESIDUAL / 10:
+        return found[0]
     B = _by_qr(W, L)
-    if B is None or _residual(W, B, L, by_row) > RESIDUAL / 10:
+    if B is None or _share(W - B @ L, W, by_row) > RESIDUAL / 10:
         inverse = scipy.linalg.pinv(L, rtol=max(L.shape) * 1e-15)
         B = W @ inverse
         B = B + (W - B @ L) @ inverse  # one step of refinement: the pseudo-inverse loses digits of a stiff L
-    if not _residual(W, B, L, by_row) <= RESIDUAL:
+    if not _share(W - B @ L, W, by_row) <= RESIDUAL:
         raise InternalError("the strategy does not span the workload")
     return B
 
@@ -109,10 +113,10 @@ def _by_qr(W: Matrix, L: Matrix) -> Matrix | None:
     return np.asarray(half.T @ Q.T)
 
 
-def _residual(W: Matrix, B: Matrix, L: Matrix, by_row: bool) -> float:
+def _share(missing: Matrix, W: Matrix, by_row: bool) -> float:
+    """How much of W, or of that row of W of which most is missing, is missing."""
     if not by_row:
-        return float(np.linalg.norm(W - B @ L) / max(float(np.linalg.norm(W)), 1e-300))
+        return float(np.linalg.norm(missing) / max(float(np.linalg.norm(W)), 1e-300))
     rows = np.sqrt(np.einsum("ij,ij->i", W, W))
-    missing = W - B @ L
     off = np.sqrt(np.einsum("ij,ij->i", missing, missing))
     return float(np.max(off[rows > 0] / rows[rows > 0], initial=0.0))

@@ -64,9 +64,12 @@ def row_basis(workload: Matrix) -> Matrix:
     """R of full row rank with RᵀR = WᵀW: the same strategies at the same errors, on the fewest rows."""
     m, n = workload.shape
     R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n] if m > n else workload
-    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    sigma = scipy.linalg.svdvals(R, check_finite=False)
     keep = sigma > max(m, n) * 1e-15 * sigma[0]
-    return np.asarray(R if keep.all() else sigma[keep, None] * V[keep])
+    if keep.all():  # the usual case, at a third of the price of the vectors
+        return np.asarray(R)
+    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    return np.asarray(sigma[keep, None] * V[keep])
 
 
 def _primal(W: Matrix, d: Vector, point: Dual) -> tuple[Matrix, float]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from tacit.engine import Strategy, optimize, strategies
+from tacit.engine import Strategy, optimize, portfolio, strategies
 from tacit.errors import NotSupportedError, ProgrammingError
 
 KINDS = ("pure", "approximate")
@@ -231,6 +231,20 @@ def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
         s = optimize(W, privacy=privacy, deadline=2.0)
         check(W, s)
         assert s.L.shape[0] < 100
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+def test_wide_workloads_are_no_worse_than_identity_up_to_the_documented_width(
+    privacy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    W = np.random.default_rng(0).integers(0, 2, (60, 1500)) * 1.0
+    found = optimize(W, privacy=privacy, deadline=1.0)
+    check(W, found)
+    assert found.error <= np.sum(W**2)
+    monkeypatch.setattr(portfolio, "WIDEST", 1000)
+    beyond = optimize(W, privacy=privacy, deadline=1.0)
+    check(W, beyond)
+    assert beyond.L.shape[0] <= 2 * len(W)
 
 
 @pytest.mark.parametrize("privacy", KINDS)

@@ -1,0 +1,53 @@
+"""The quick way to B for strategies of cells and a few sums, against the pseudo-inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tacit.engine.leastsquares import by_cells, rebuild
+from tacit.engine.strategies.p_identity import assemble
+from tacit.engine.strategy import Matrix, best_reconstruction
+
+STREAM = np.random.default_rng(0)
+CELLS = 260
+
+
+def sums(count: int) -> Matrix:
+    theta = np.maximum(STREAM.normal(size=(count, CELLS)), 0.0) * (STREAM.random((count, CELLS)) < 0.3)
+    theta[0] = np.arange(CELLS) == 5  # a sum of one cell: as narrow as the cell's own row
+    return theta
+
+
+STRATEGIES = {
+    "cells": np.eye(CELLS),
+    "cells of several sizes": np.diag(np.geomspace(1e-3, 1.0, CELLS)),
+    "cells and sums": assemble(sums(20)),
+    "signed sums": assemble(sums(9) - sums(9)),
+    "sums first": assemble(sums(12))[::-1],
+}
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_cells_and_sums_are_inverted_without_a_decomposition(name: str, merged: bool) -> None:
+    place = np.concatenate([np.arange(CELLS), STREAM.integers(0, CELLS, 100 if merged else 0)])
+    L, W = STRATEGIES[name][:, place], STREAM.normal(size=(30, CELLS))[:, place]
+    L, W = (np.hstack([part, np.zeros((len(part), 3))]) for part in (L, W))  # cells that no query counts
+    found = by_cells(W, L)
+    assert found is not None
+    B, missing = found
+    assert np.abs(B - W @ np.linalg.pinv(L)).max() <= 1e-9 * np.abs(B).max()
+    assert np.allclose(missing, W - B @ L, atol=1e-10)
+    assert np.array_equal(rebuild(W, L), B) and np.array_equal(best_reconstruction(W, L), B)
+
+
+def test_other_strategies_are_left_to_the_decomposition() -> None:
+    W = STREAM.normal(size=(30, CELLS))
+    assert by_cells(W, STREAM.normal(size=(CELLS, CELLS))) is None
+    assert by_cells(W[:, :100], np.eye(100)) is None  # too small to be worth a look
+    overlapping = np.eye(CELLS) + np.eye(CELLS, k=1)
+    assert by_cells(W, overlapping) is None
+    told_apart = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
+    told_apart = np.vstack([told_apart, np.arange(2 * CELLS) == 3])
+    B = best_reconstruction(np.hstack([W, W]), told_apart)
+    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(told_apart)).max() <= 1e-9
