@@ -15,7 +15,7 @@ from tacit.errors import ProgrammingError
 
 _LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0}
 """Least values of whole-numbered parameters; 1 for all others."""
-_MAY_BE_ZERO = ("gamma", "gap")
+_MAY_BE_ZERO = ("gamma",)
 """Real-numbered parameters that may be 0; all others are above it."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
 from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
+from tacit.engine.largest import Solve, least_largest
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
 from tacit.engine.strategies.adaptive import adaptive
@@ -48,10 +49,8 @@ _BY_NAME: dict[str, Maker] = {
     "dual": dual,
 }
 
-TARGET_GAP = 5e-4
-"""Where the default search stops: 0.05 % above the best bound it has proven."""
-ROUNDS = 25
-"""Reweightings of the search for the least largest error."""
+TARGET_GAP = 1e-5
+"""Where the default search stops: 0.001 % above the best bound it has proven."""
 
 Objective: TypeAlias = Literal["total", "largest"]
 
@@ -64,6 +63,8 @@ class _Request:
     strategy: str | None
     reduce: bool | None
     parameters: dict[str, Any]
+    effort: float = 1.0
+    """Share of the portfolio's work to spend."""
 
 
 def strategies() -> tuple[str, ...]:
@@ -180,42 +181,16 @@ def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tupl
 
 
 def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:
-    """Minimise max ω_i·(squared error of query i), by weighing the queries until their errors even out.
-
-    For shares λ ≥ 0 of sum 1 the largest error is at least Σ λ_i·(error of i), so the bound of every weighted
-    problem bounds this one. The shares are found on the (ε, δ) problem, which is quick to solve, and serve
-    the pure problem as they are.
-    """
-    asked = np.any(W != 0.0, axis=1)
-    if not asked.any():
+    """Minimise max ω_i·(squared error of query i)."""
+    if not W.any():
         return _total(W, omega, request, watch)
-    shares = asked / asked.sum()
-    proxy = replace(request, privacy="approximate", strategy=None, parameters={})
-    best: Strategy | None = None
-    bound, trace = 0.0, []
-    rounds = ROUNDS if request.strategy is None else 1
-    for _ in range(rounds):
-        last = _total(W, omega * shares, proxy, Watch(target_gap=1e-3, cancel=watch.interrupted))
-        errors = omega * last.sensitivity**2 * np.einsum("ij,ij->i", last.B, last.B)
-        bound = max(bound, last.lower_bound)
-        if best is None or errors.max() < best.error:
-            best, best_shares = replace(last, error=float(errors.max())), shares
-        if request.privacy == "approximate":
-            trace.append((watch.seconds, best.error, bound))
-            watch.report(best.error, bound)
-        if best.error <= bound * 1.005 or watch.stop():
-            break
-        shares = shares * np.where(asked, errors, 0.0)
-        shares /= shares.sum()
-    assert best is not None
-    if request.privacy == "pure" or request.strategy is not None:
-        # A share of zero would let the search lose the query altogether.
-        found = _total(W, omega * np.maximum(best_shares, 1e-9 * asked / asked.sum()), request, watch)
-        errors = omega * found.sensitivity**2 * np.einsum("ij,ij->i", found.B, found.B)
-        best, trace = replace(found, error=float(errors.max())), []
-    bound = min(bound, best.error)
-    trace = [*(p for p in trace if p[1] > best.error), (watch.seconds, best.error, bound)]
-    return replace(best, lower_bound=bound, seconds=watch.seconds, trace=tuple(trace))
+
+    def solve(request: _Request) -> Solve:
+        return lambda weights, effort, watch: _total(W, weights, replace(request, effort=effort), watch)
+
+    certified = solve(_Request("approximate", None, request.reduce, {}))
+    own = None if request.privacy == "approximate" and request.strategy is None else solve(request)
+    return least_largest(W, omega, certified, own, named=request.strategy is not None, watch=watch)
 
 
 def _factor(W: Matrix, request: _Request, watch: Watch) -> tuple[str, Matrix]:
@@ -225,7 +200,7 @@ def _factor(W: Matrix, request: _Request, watch: Watch) -> tuple[str, Matrix]:
         return request.strategy or "identity", np.ones((1, W.shape[1]))
     if request.strategy is None:
         reduction = reduce_workload(W) if request.reduce is not False else _whole(W)
-        return _by_blocks(reduction, request.privacy, watch, search)
+        return _by_blocks(reduction, request.privacy, watch, lambda w, p, t: search(w, p, t, request.effort))
     name, make = request.strategy, _named(request.strategy, request.parameters)
     if not request.reduce:
         return name, make(W, request.privacy, watch)
@@ -270,7 +245,7 @@ def _certificate(W: Matrix) -> float:
     """The best proven bound, for a strategy that brings none of its own."""
     bound = 0.0
     for block in reduce_workload(W).blocks:
-        watch = Watch()
+        watch = Watch(target_gap=TARGET_GAP)
         dual(block.workload, "approximate", watch)
         bound += max(watch.lower_bound, svd_bound(block.workload))
     return bound

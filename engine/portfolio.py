@@ -35,8 +35,9 @@ and the result can be above identity and p-identity, which have no counterpart o
 class Contest:
     """Keeps the best of the strategies that are entered."""
 
-    def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch) -> None:
+    def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch, effort: float) -> None:
         self.workload, self.privacy, self.watch = workload, privacy, watch
+        self.effort, self.work = effort, effort * _work(workload.shape[1])
         self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
 
     def enter(self, name: str, strategy: Matrix) -> float:
@@ -52,14 +53,14 @@ class Contest:
         return error
 
 
-def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matrix]:
-    """Name and L of the best strategy found for one block."""
+def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> tuple[str, Matrix]:
+    """Name and L of the best strategy found for one block, at a share of the full effort."""
     W = compress_rows(workload)
     m, n = W.shape
     if n == 1:
         watch.report(float(np.sum(W**2)), svd_bound(W))
         return "identity", np.eye(1)
-    contest = Contest(W, privacy, watch)
+    contest = Contest(W, privacy, watch, effort)
     if privacy == "approximate":
         contest.enter("dual", dual(W, privacy, watch))
     if contest.error == float("inf") or not watch.stop():
@@ -79,8 +80,8 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch) -> tuple[str, Matri
 def _bound(W: Matrix, contest: Contest, watch: Watch) -> None:
     """The L2 optimum is a weak strategy in L1, but its bound holds there too; it gets a tenth of the work."""
     m, n = W.shape
-    rounds = int(min(200, max(2, 0.1 * _work(n) / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
-    apart = Watch(cancel=watch.interrupted)
+    rounds = int(min(200, max(2, 0.1 * contest.work / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
+    apart = Watch(target_gap=5e-4, cancel=watch.interrupted)
     contest.enter("dual", dual(W, "pure", apart, rounds=rounds))
     watch.report(contest.error, apart.lower_bound)
 
@@ -105,7 +106,8 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
         _search_p_identity(W, contest, watch)
     if few and not thin and not watch.stop():
         contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
-    if contest.name == "low-rank" and n >= 48 and rank * n <= 4096 and not watch.stop():
+    cheap = n >= 48 and rank * n <= 4096 and contest.effort >= 1.0
+    if contest.name == "low-rank" and cheap and not watch.stop():
         contest.enter("low-rank", low_rank(W, "pure", watch))  # where it wins and is cheap, as long as by name
 
 
@@ -118,7 +120,7 @@ def _search_low_rank(W: Matrix, rank: int, contest: Contest, watch: Watch) -> No
     """Anneal from several start points; give up when the first is far behind the rest of the field."""
     n = W.shape[1]
     per_step = 8.0 * rank * rank * n + 250.0 * rank * n + 2e6
-    steps = 0.5 * _work(n) / per_step
+    steps = 0.5 * contest.work / per_step
     if steps < 12:  # too few to get anywhere
         return
     tries = int(min(3, max(1, steps // 1000)))
@@ -149,9 +151,8 @@ class _Purse:
 
 def _search_p_identity(W: Matrix, contest: Contest, watch: Watch) -> None:
     """Screen the start points, descend from the best, let both signs in, anneal, then hop from the best."""
-    n = W.shape[1]
     problem = Problem(W)
-    purse = _Purse(problem, _work(n))
+    purse = _Purse(problem, contest.work)
     screened: list[tuple[float, Matrix]] = []
     for start in starts(W):
         affordable = int(min(40, 0.12 * purse.left / problem.cost(len(start))))

@@ -27,8 +27,8 @@ FLOOR = 1e-13
 """Smallest weight, as a share of the mean: a slack column's weight would reach 0 and never return."""
 
 
-def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500, gap: float = 5e-4) -> Matrix:
-    """The best L for L2 columns, to within ``gap`` of a proven bound or after ``rounds`` rounds.
+def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500) -> Matrix:
+    """The best L for L2 columns, to within the watch's target gap of a proven bound or after ``rounds`` rounds.
 
     Guarantee: L2 column norms at most 1 up to rounding; the caller measures them. The bounds reported to
     ``watch`` hold for every strategy of W, in L2 and in L1 (``bounds.dual_bound``).
@@ -47,7 +47,7 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500,
             best, best_error = L, error
         best_bound = max(best_bound, point.certain**2)
         watch.report(best_error, best_bound)
-        if best_error <= best_bound * (1.0 + gap) or watch.stop():
+        if watch.stop():
             break
         plain = _normalised(d * point.leverage)
         mixed = _normalised(_exp(mixing.step(np.log(d), np.log(plain))))

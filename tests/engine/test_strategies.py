@@ -179,6 +179,13 @@ def test_approximate_is_certified_on_random_workloads(seed: int) -> None:
     assert optimize(W, privacy="approximate").gap <= 1e-3
 
 
+def test_the_target_gap_is_reached_and_not_outdone() -> None:
+    W = np.random.default_rng(5).integers(0, 2, (30, 80)).astype(float)
+    found = [optimize(W, privacy="approximate", target_gap=gap) for gap in (1e-2, 1e-4, 1e-7)]
+    assert [s.gap <= gap for s, gap in zip(found, (1e-2, 1e-4, 1e-7), strict=True)] == [True] * 3
+    assert found[0].gap > 1e-4 > found[1].gap > 1e-7
+
+
 def test_weights_move_the_error_to_where_it_hurts_least() -> None:
     W = np.tril(np.ones((12, 12)))
     weights = np.array([100.0] + [1.0] * 11)
@@ -194,16 +201,32 @@ def test_weights_move_the_error_to_where_it_hurts_least() -> None:
             optimize(W, weights=wrong)
 
 
-def test_largest_error_is_smaller_and_certified() -> None:
+@pytest.mark.parametrize("privacy", KINDS)
+@pytest.mark.parametrize("family", ["prefix", "related"])
+def test_largest_error_is_smaller_than_any_other_strategys_and_certified(family: str, privacy: str) -> None:
+    stream = np.random.default_rng(0)
+    related = stream.normal(size=(24, 4)) @ stream.normal(size=(4, 30))
+    W = np.tril(np.ones((20, 20))) if family == "prefix" else related
+    seen: list[float] = []
+    least = optimize(W, privacy=privacy, objective="largest", progress=lambda p: seen.append(p.error))
+    assert least.error == pytest.approx(float(least.sensitivity**2 * np.max(np.sum(least.B**2, axis=1))))
+    assert least.lower_bound <= least.error == pytest.approx(seen[-1])
+    assert seen == sorted(seen, reverse=True)
+    assert np.allclose(least.B @ least.L, W)
+    if privacy == "approximate":
+        assert least.gap <= 1e-3
+    for name in (None, *strategies()):
+        other = run(W, privacy, name)
+        if other is not None:
+            assert least.error < float(other.sensitivity**2 * np.max(np.sum(other.B**2, axis=1))), name
+            assert least.lower_bound <= float(other.sensitivity**2 * np.max(np.sum(other.B**2, axis=1)))
+
+
+def test_a_named_strategy_is_weighed_for_the_largest_error_too() -> None:
     W = np.tril(np.ones((20, 20)))
-    for privacy in KINDS:
-        total, largest = optimize(W, privacy=privacy), optimize(W, privacy=privacy, objective="largest")
-        peak = [float(s.sensitivity**2 * np.max(np.sum(s.B**2, axis=1))) for s in (total, largest)]
-        assert peak[1] < peak[0]
-        assert largest.error == pytest.approx(peak[1])
-        assert largest.lower_bound <= largest.error
-        assert np.allclose(largest.B @ largest.L, W)
-    assert optimize(W, privacy="approximate", objective="largest").gap < 0.01
+    plain, least = (optimize(W, strategy="p-identity", objective=goal) for goal in ("total", "largest"))
+    assert least.name == "p-identity"
+    assert least.error < float(plain.sensitivity**2 * np.max(np.sum(plain.B**2, axis=1)))
 
 
 def test_a_deadline_and_a_cancel_give_the_best_so_far_with_a_true_bound() -> None:
@@ -323,7 +346,6 @@ WRONG_ARGUMENTS = [
     *[({"strategy": "p-identity", "iterations": wrong}, "at least 1") for wrong in (0, None)],
     *[({"strategy": "low-rank", name: -1}, "at least") for name in ("rows", "start", "levels", "iterations")],
     *[({"strategy": "weighted", name: 0}, "at least 1") for name in ("levels", "iterations")],
-    *[({"strategy": "dual", "gap": wrong}, "at least 0") for wrong in (-1e-3, "a")],
 ]
 
 
