@@ -63,10 +63,10 @@ class _Record:
         self.even: Vector = used / used.sum()
         self.bound = 0.0
 
-    def solve(self, solve: Solve, shares: Vector, effort: float, gap: float) -> _Trial:
+    def solve(self, solve: Solve, shares: Vector, effort: float) -> _Trial:
         # A share of zero would let the search lose the query altogether.
         shares = np.maximum(shares, 1e-9 * self.even)
-        inner = Watch(target_gap=gap, cancel=self.watch.interrupted)
+        inner = Watch(target_gap=0.1 * GAP, cancel=self.watch.interrupted)
         found = solve(self.weights * shares, effort, inner)
         errors = self.weights * found.sensitivity**2 * np.einsum("ij,ij->i", found.B, found.B)
         self.bound = max(self.bound, found.lower_bound / float(shares.sum()))
@@ -82,7 +82,7 @@ def _balance(solve: Solve, record: _Record, *, reports: bool) -> _Trial:
     """Reweigh under (ε, δ) until the largest error meets the bound."""
     shares, best = record.even, None
     for _ in range(ROUNDS):
-        trial = record.solve(solve, shares, 1.0, 0.1 * GAP)
+        trial = record.solve(solve, shares, 1.0)
         if best is None or trial.largest < best.largest:
             best = trial
         if reports:
@@ -99,7 +99,7 @@ def _try(solve: Solve, shares: Vector, record: _Record, named: bool) -> _Trial:
     watch = record.watch
 
     def measured(shares: Vector, effort: float, best: _Trial | None) -> _Trial:
-        trial = record.solve(solve, shares, effort, 0.0)
+        trial = record.solve(solve, shares, effort)
         best = trial if best is None or trial.largest < best.largest else best
         watch.report(best.largest, record.bound)
         return best

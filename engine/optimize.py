@@ -172,7 +172,7 @@ def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tupl
     """
     sizes = np.abs(weighed).max(axis=1)
     lift = np.where(sizes > 0.0, np.maximum(1.0, 1e-5 * sizes.max() / np.where(sizes > 0.0, sizes, 1.0)), 1.0)
-    name, L = _factor(weighed * lift[:, None], request, Watch(cancel=watch.interrupted))
+    name, L = _factor(weighed * lift[:, None], request, Watch(target_gap=watch.target_gap, cancel=watch.interrupted))
     try:
         return name, L, best_reconstruction(W, L)
     except InternalError:

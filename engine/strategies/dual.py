@@ -23,6 +23,8 @@ from tacit.engine.watch import Watch
 
 MEMORY = 8
 """Steps that the mixing looks back on."""
+PATIENCE = 20
+"""Rounds without progress after which the digits are used up."""
 FLOOR = 1e-13
 """Smallest weight, as a share of the mean: a slack column's weight would reach 0 and never return."""
 
@@ -37,17 +39,18 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500)
     W = row_basis(workload)
     _, n = W.shape
     best: Matrix = W
-    best_error, best_bound = float("inf"), 0.0
+    best_error, best_bound, idle = float("inf"), 0.0, 0
     mixing = _Anderson(MEMORY)
     d = np.full(n, 1.0 / n)
     point = dual_point(W, d)
     for _ in range(rounds):
         L, error = _primal(W, d, point)
+        idle = 0 if error < best_error or point.certain**2 > best_bound else idle + 1
         if error < best_error:
             best, best_error = L, error
         best_bound = max(best_bound, point.certain**2)
         watch.report(best_error, best_bound)
-        if watch.stop():
+        if watch.stop() or idle >= PATIENCE:
             break
         plain = _normalised(d * point.leverage)
         mixed = _normalised(_exp(mixing.step(np.log(d), np.log(plain))))
@@ -120,5 +123,8 @@ class _Anderson:
         gram = differences * share
         system = gram @ gram.T
         system[np.diag_indices_from(system)] += 1e-12 * np.trace(system)
-        mix = scipy.linalg.solve(system, gram @ (residuals[-1] * share), assume_a="sym", check_finite=False)
+        try:
+            mix = np.linalg.solve(system, gram @ (residuals[-1] * share))
+        except np.linalg.LinAlgError:  # the steps no longer differ: this is the fixed point
+            return value
         return np.asarray(value - mix @ np.diff(np.array(self._values), axis=0))

@@ -184,6 +184,7 @@ def test_the_target_gap_is_reached_and_not_outdone() -> None:
     found = [optimize(W, privacy="approximate", target_gap=gap) for gap in (1e-2, 1e-4, 1e-7)]
     assert [s.gap <= gap for s, gap in zip(found, (1e-2, 1e-4, 1e-7), strict=True)] == [True] * 3
     assert found[0].gap > 1e-4 > found[1].gap > 1e-7
+    assert optimize(W, privacy="approximate", target_gap=0.0).gap <= 1e-8  # ends when the digits do
 
 
 def test_weights_move_the_error_to_where_it_hurts_least() -> None:
@@ -220,6 +221,18 @@ def test_largest_error_is_smaller_than_any_other_strategys_and_certified(family:
         if other is not None:
             assert least.error < float(other.sensitivity**2 * np.max(np.sum(other.B**2, axis=1))), name
             assert least.lower_bound <= float(other.sensitivity**2 * np.max(np.sum(other.B**2, axis=1)))
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+@pytest.mark.parametrize("edge", EDGES)
+def test_edges_of_the_largest_error(edge: str, privacy: str) -> None:
+    W = np.asarray(EDGES[edge], dtype=float)
+    s = optimize(W, privacy=privacy, objective="largest")
+    rows = np.linalg.norm(W, axis=1)
+    assert np.all(np.linalg.norm(s.B @ s.L - W, axis=1) <= 1e-9 * rows)
+    each = s.sensitivity**2 * np.sum(s.B**2, axis=1)
+    assert s.error == pytest.approx(float(each.max()))
+    assert s.lower_bound <= s.error
 
 
 def test_a_named_strategy_is_weighed_for_the_largest_error_too() -> None:
