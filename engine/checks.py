@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from tacit.engine.strategy import Matrix, Vector
 from tacit.errors import ProgrammingError
 
-_LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0}
-"""Least values of whole-numbered parameters; 1 for all others."""
+_LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0, "iterations": 0}
+"""Least values of whole-numbered parameters, 1 for all others; no iteration at all gives the start point."""
 _MAY_BE_ZERO = ("gamma",)
 """Real-numbered parameters that may be 0; all others are above it."""
 

@@ -347,7 +347,7 @@ WRONG_ARGUMENTS = [
     *[({"strategy": "lrm", "gamma": wrong}, "at least 0") for wrong in ("a", -1.0, np.nan, np.inf, None, True)],
     *[({"strategy": "lrm", "rank": wrong}, "whole number of at least 1") for wrong in (-1, 0, 2.0, "a", True)],
     *[({"strategy": "lrm", "rounds": wrong}, "at least 1") for wrong in (0, None, 1.5)],
-    *[({"strategy": "coa", "iterations": wrong}, "at least 1") for wrong in (0, -3, "ten")],
+    *[({"strategy": "coa", "iterations": wrong}, "at least 0") for wrong in (1.5, -3, "ten")],
     *[({"strategy": "coa", "theta": wrong}, "above 0") for wrong in (0.0, -1.0, "a", np.nan)],
     *[({"strategy": "coa", "inner": wrong}, "at least 0") for wrong in (-1, 0.5)],
     *[({"strategy": "coa", "homotopy": wrong}, "True or False") for wrong in ("no", 1)],
@@ -356,9 +356,9 @@ WRONG_ARGUMENTS = [
     *[({"strategy": "hierarchical", "branching": wrong}, "at least 2") for wrong in (1, "a", 2.5)],
     *[({"strategy": "adaptive", "rounds": wrong}, "at least 1") for wrong in (0, [1])],
     *[({"strategy": "p-identity", "rows": wrong}, "at least 1") for wrong in (0, "a")],
-    *[({"strategy": "p-identity", "iterations": wrong}, "at least 1") for wrong in (0, None)],
+    *[({"strategy": "p-identity", "iterations": wrong}, "at least 0") for wrong in (-1, None)],
     *[({"strategy": "low-rank", name: -1}, "at least") for name in ("rows", "start", "levels", "iterations")],
-    *[({"strategy": "weighted", name: 0}, "at least 1") for name in ("levels", "iterations")],
+    ({"strategy": "weighted", "levels": 0}, "at least 1"),
 ]
 
 
@@ -375,5 +375,7 @@ def test_arguments_of_other_number_types_are_taken() -> None:
         {"deadline": np.float32(1.0), "target_gap": 0, "reduce": np.True_},
         {"deadline": np.inf, "strategy": "lrm", "gamma": 0, "rank": np.int64(5), "rounds": 3},
         {"deadline": 1, "strategy": "p-identity", "rows": None, "iterations": 2},
+        *({"strategy": name, "iterations": 0} for name in ("p-identity", "low-rank", "weighted")),
+        *({"strategy": name, "iterations": 0, "privacy": "approximate"} for name in ("coa", "esm")),
     ):
         check(W, optimize(W, **arguments))
