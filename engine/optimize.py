@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
 from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
+from tacit.engine.complete import reconstructed
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
 from tacit.engine.strategies.adaptive import adaptive
@@ -25,7 +26,7 @@ from tacit.engine.strategies.p_identity import p_identity
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, best_reconstruction, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
 from tacit.errors import InternalError, ProgrammingError
 from threadpoolctl import threadpool_limits
@@ -150,17 +151,17 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
     name, L = _factor(weighed, request, watch)
     bound = watch.lower_bound if request.strategy is None else None
     try:
-        B = best_reconstruction(W, L)
+        L, B = reconstructed(W, L, request.privacy)
     except InternalError:
-        if request.strategy is not None:
-            raise
         name, L, B = _evened(W, weighed, request, watch)
         bound = None
     delta = sensitivity(L, request.privacy)
     error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
     seconds = watch.seconds
     bound = min(_certificate(weighed) if bound is None else bound, error)
-    trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
+    # A search that ended where it had been before keeps that point: rounding may have put it a hair below.
+    reached = ((s, max(e, error), b) for s, e, b in watch.trace if e >= error * (1.0 - 1e-9))
+    trace = (*reached, (seconds, error, bound))
     return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
 
 
@@ -171,12 +172,14 @@ def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tupl
     """
     sizes = np.abs(weighed).max(axis=1)
     lift = np.where(sizes > 0.0, np.maximum(1.0, 1e-5 * sizes.max() / np.where(sizes > 0.0, sizes, 1.0)), 1.0)
-    name, L = _factor(weighed * lift[:, None], request, Watch(cancel=watch.interrupted))
+    stopped = Watch(cancel=watch.interrupted)
+    name, L = _factor(weighed * lift[:, None], request, stopped)
     try:
-        return name, L, best_reconstruction(W, L)
+        return name, *reconstructed(W, L, request.privacy)
     except InternalError:
         even = W / np.where(sizes > 0.0, np.abs(W).max(axis=1), 1.0)[:, None]
-        return "results", even, best_reconstruction(W, even)
+        name, L = ("results", even) if request.strategy is None else _factor(even, request, stopped)
+        return name, *reconstructed(W, L, request.privacy)
 
 
 def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:
