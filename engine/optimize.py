@@ -246,7 +246,9 @@ def _by_blocks(
     The error of the whole is the sum of the blocks' errors, and so is the bound: any strategy of the whole,
     cut to a block's columns, is a strategy of that block at no larger sensitivity.
     """
-    keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
+    keys: list[Any] = [0]  # a single block, which may be large, needs no comparison
+    if len(reduction.blocks) > 1:
+        keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
     distinct = dict(zip(keys, reduction.blocks, strict=True))
     copies = {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
     errors = {key: float(np.sum(block.workload**2)) for key, block in distinct.items()}  # of identity

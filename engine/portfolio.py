@@ -106,7 +106,7 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
     if thin and few and not watch.stop():
         # Three products of m×r and r×r in every step, and W read four times; m and r are all but W's own.
         step = 8.0 * len(queries) * rank * rank + 8.0 * queries.size
-        contest.enter("weighted", weighted(queries, "pure", watch, iterations=int(min(60, max(3, 5e9 / step)))))
+        contest.enter("weighted", weighted(queries, "pure", watch, iterations=int(min(60, max(3, 2e10 / step)))))
     if thin and not watch.stop():
         _search_low_rank(W, rank, contest, watch)
     if square and not watch.stop():

@@ -90,11 +90,13 @@ def best_reconstruction(workload: Matrix, strategy: Matrix, *, by_row: bool = Tr
     if found is not None and _share(found[1], W, by_row) <= RESIDUAL / 10:
         return found[0]
     B = _by_qr(W, L)
-    if B is None or _share(W - B @ L, W, by_row) > RESIDUAL / 10:
+    off = float("inf") if B is None else _share(W - B @ L, W, by_row)
+    if B is None or not off <= RESIDUAL / 10:
         inverse = scipy.linalg.pinv(L, rtol=max(L.shape) * 1e-15)
         B = W @ inverse
         B = B + (W - B @ L) @ inverse  # one step of refinement: the pseudo-inverse loses digits of a stiff L
-    if not _share(W - B @ L, W, by_row) <= RESIDUAL:
+        off = _share(W - B @ L, W, by_row)
+    if not off <= RESIDUAL:
         raise InternalError("the strategy does not span the workload")
     return B
 
