@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 _WELL_CONDITIONED = 1e-7
 _RELATIVE_RANK = 1e-12
-_MANY = 256
+_MANY = 512
 """Rows of a strategy from which on a look for cells among them is cheaper than its decomposition."""
 
 
@@ -62,7 +62,7 @@ def by_cells(
     (Woodbury), B = X·(I + TᵀT)⁻¹·[I, Tᵀ] takes m·n·p operations where a decomposition of L takes n³.
     """
     W, L = workload, strategy
-    if L.shape[0] < _MANY or 4 * np.count_nonzero(L) > L.size:
+    if L.shape[0] < _MANY or len(W) > 8 * L.shape[0] or 4 * np.count_nonzero(L) > L.size:
         return None
     rows, columns = np.nonzero(L)
     width = np.bincount(rows, minlength=L.shape[0])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
 from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
+from tacit.engine.complete import reconstructed
 from tacit.engine.largest import Solve, least_largest
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
@@ -26,7 +27,7 @@ from tacit.engine.strategies.p_identity import p_identity
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, best_reconstruction, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
 from tacit.errors import InternalError, ProgrammingError
 from threadpoolctl import threadpool_limits
@@ -151,17 +152,17 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
     name, L = _factor(weighed, request, watch)
     bound = watch.lower_bound if request.strategy is None else None
     try:
-        B = best_reconstruction(W, L)
+        L, B = reconstructed(W, L, request.privacy)
     except InternalError:
-        if request.strategy is not None:
-            raise
         name, L, B = _evened(W, weighed, request, watch)
         bound = None
     delta = sensitivity(L, request.privacy)
     error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
     seconds = watch.seconds
     bound = min(_certificate(weighed) if bound is None else bound, error)
-    trace = (*(p for p in watch.trace if p[1] > error), (seconds, error, bound))
+    # A search that ended where it had been before keeps that point: rounding may have put it a hair below.
+    reached = ((s, max(e, error), b) for s, e, b in watch.trace if e >= error * (1.0 - 1e-9))
+    trace = (*reached, (seconds, error, bound))
     return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
 
 
@@ -172,12 +173,14 @@ def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tupl
     """
     sizes = np.abs(weighed).max(axis=1)
     lift = np.where(sizes > 0.0, np.maximum(1.0, 1e-5 * sizes.max() / np.where(sizes > 0.0, sizes, 1.0)), 1.0)
-    name, L = _factor(weighed * lift[:, None], request, Watch(target_gap=watch.target_gap, cancel=watch.interrupted))
+    stopped = Watch(target_gap=watch.target_gap, cancel=watch.interrupted)
+    name, L = _factor(weighed * lift[:, None], request, stopped)
     try:
-        return name, L, best_reconstruction(W, L)
+        return name, *reconstructed(W, L, request.privacy)
     except InternalError:
         even = W / np.where(sizes > 0.0, np.abs(W).max(axis=1), 1.0)[:, None]
-        return "results", even, best_reconstruction(W, even)
+        name, L = ("results", even) if request.strategy is None else _factor(even, request, stopped)
+        return name, *reconstructed(W, L, request.privacy)
 
 
 def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:
@@ -218,7 +221,9 @@ def _by_blocks(
     The error of the whole is the sum of the blocks' errors, and so is the bound: any strategy of the whole,
     cut to a block's columns, is a strategy of that block at no larger sensitivity.
     """
-    keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
+    keys: list[Any] = [0]  # a single block, which may be large, needs no comparison
+    if len(reduction.blocks) > 1:
+        keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
     distinct = dict(zip(keys, reduction.blocks, strict=True))
     copies = {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
     errors = {key: float(np.sum(block.workload**2)) for key, block in distinct.items()}  # of identity

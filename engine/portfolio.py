@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy.linalg
 from tacit.engine.bounds import svd_bound
+from tacit.engine.complete import reconstructed
 from tacit.engine.reduce import compress_rows
+from tacit.engine.strategies.adaptive import adaptive
 from tacit.engine.strategies.dual import dual
 from tacit.engine.strategies.hierarchical import hierarchical
 from tacit.engine.strategies.identity import identity
@@ -20,7 +23,7 @@ from tacit.engine.strategies.p_identity import Problem, assemble, hats, starts
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, best_reconstruction, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, sensitivity
 from tacit.engine.watch import Watch
 from tacit.errors import InternalError
 
@@ -30,6 +33,9 @@ WIDEST = 8192
 L has 512 MB there, and planning takes some 2 GB. Beyond, only strategies with as many rows as W has are searched,
 and the result can be above identity and p-identity, which have no counterpart of so few rows.
 """
+
+SMALL = 48
+"""Cells below which a nearly singular W is searched as a thin one, whatever its rank is, and for longer."""
 
 
 class Contest:
@@ -41,9 +47,9 @@ class Contest:
         self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
 
     def enter(self, name: str, strategy: Matrix) -> float:
-        """Measure a strategy by its own B = W·L⁺; one that does not span W is not an entry."""
+        """Measure a strategy by its own B = W·L⁺; one that does not span W gets the rows that it lacks."""
         try:
-            B = best_reconstruction(self.workload, strategy, by_row=False)
+            strategy, B = reconstructed(self.workload, strategy, self.privacy, by_row=False)
         except InternalError:
             return float("inf")
         error = (sensitivity(strategy, self.privacy) * float(np.linalg.norm(B))) ** 2
@@ -93,21 +99,25 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
     if square and n <= 256:
         for make in (hierarchical, wavelet):
             contest.enter(make.__name__, make(W, "pure", watch))
-    rank = int(np.linalg.matrix_rank(W))
-    thin = 3 * rank <= n or n <= 12
+    sigma = scipy.linalg.svdvals(W, check_finite=False)
+    rank = int(np.sum(sigma > max(m, n) * 2.0**-52 * sigma[0]))
+    stiff = n < SMALL and sigma[rank - 1] < 1e-3 * sigma[0]
+    thin = 3 * rank <= n or n <= 12 or stiff
     few = len(queries) <= min(2 * n, 1024)
     if thin and few and not watch.stop():
         # Three products of m×r and r×r in every step, and W read four times; m and r are all but W's own.
         step = 8.0 * len(queries) * rank * rank + 8.0 * queries.size
-        contest.enter("weighted", weighted(queries, "pure", watch, iterations=int(min(60, max(3, 5e9 / step)))))
+        contest.enter("weighted", weighted(queries, "pure", watch, iterations=int(min(60, max(3, 2e10 / step)))))
     if thin and not watch.stop():
         _search_low_rank(W, rank, contest, watch)
     if square and not watch.stop():
         _search_p_identity(W, contest, watch)
     if few and not thin and not watch.stop():
         contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
-    cheap = n >= 48 and rank * n <= 4096 and contest.effort >= 1.0
-    if contest.name == "low-rank" and cheap and not watch.stop():
+    if stiff and not watch.stop():
+        contest.enter("adaptive", adaptive(W, "pure", watch))
+    won = contest.name == "low-rank" and n > 12
+    if (won or stiff) and rank * n <= 4096 and contest.effort >= 1.0 and not watch.stop():
         contest.enter("low-rank", low_rank(W, "pure", watch))  # where it wins and is cheap, as long as by name
 
 

@@ -101,6 +101,9 @@ def compress_rows(workload: Matrix) -> Matrix:
     m, n = workload.shape
     if m <= n:
         return workload
+    quick = _by_gram(workload) if m >= 8 * n else None
+    if quick is not None:
+        return quick
     R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n]
     pivots = np.abs(np.diag(R))
     if pivots.min() > 1e-10 * pivots.max():
@@ -108,6 +111,16 @@ def compress_rows(workload: Matrix) -> Matrix:
     _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
     keep = sigma > 1e-12 * sigma[0]
     return np.ascontiguousarray(sigma[keep, None] * V[keep])
+
+
+def _by_gram(workload: Matrix) -> Matrix | None:
+    """The same R from WᵀW, in a fifth of the time; None where squaring W could cost digits of the small directions."""
+    try:
+        R = scipy.linalg.cholesky(workload.T @ workload, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    pivots = np.diag(R)
+    return np.ascontiguousarray(R) if pivots.min() > 1e-3 * pivots.max() else None
 
 
 def _clearly_distinct(keys: Matrix) -> bool:

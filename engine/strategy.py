@@ -90,11 +90,13 @@ def best_reconstruction(workload: Matrix, strategy: Matrix, *, by_row: bool = Tr
     if found is not None and _share(found[1], W, by_row) <= RESIDUAL / 10:
         return found[0]
     B = _by_qr(W, L)
-    if B is None or _share(W - B @ L, W, by_row) > RESIDUAL / 10:
+    off = float("inf") if B is None else _share(W - B @ L, W, by_row)
+    if B is None or not off <= RESIDUAL / 10:
         inverse = scipy.linalg.pinv(L, rtol=max(L.shape) * 1e-15)
         B = W @ inverse
         B = B + (W - B @ L) @ inverse  # one step of refinement: the pseudo-inverse loses digits of a stiff L
-    if not _share(W - B @ L, W, by_row) <= RESIDUAL:
+        off = _share(W - B @ L, W, by_row)
+    if not off <= RESIDUAL:
         raise InternalError("the strategy does not span the workload")
     return B
 
@@ -102,13 +104,17 @@ def best_reconstruction(workload: Matrix, strategy: Matrix, *, by_row: bool = Tr
 def _by_qr(W: Matrix, L: Matrix) -> Matrix | None:
     """W·L⁺ for an L of full row or column rank; None when L is close to losing it."""
     wide = L.shape[0] < L.shape[1]
-    Q, R = scipy.linalg.qr(L.T if wide else L, mode="economic", check_finite=False)
+    sizes = np.sqrt(np.einsum("ij,ij->i", L, L)) if wide else np.ones(1)
+    if not sizes.all():
+        return None
+    # Independent rows may have any sizes: B for rows of size 1 differs by those factors only.
+    Q, R = scipy.linalg.qr((L / sizes[:, None]).T if wide else L, mode="economic", check_finite=False)
     pivots = np.abs(np.diag(R))
     if pivots.min() <= 1e-10 * pivots.max():
         return None
     if wide:  # L = Rᵀ·Qᵀ
         half = scipy.linalg.solve_triangular(R, (W @ Q).T, check_finite=False)
-        return np.asarray(half.T)
+        return np.asarray(half.T / sizes)
     half = scipy.linalg.solve_triangular(R, W.T, trans="T", check_finite=False)
     return np.asarray(half.T @ Q.T)
 

@@ -9,7 +9,7 @@ from tacit.engine.strategies.p_identity import assemble
 from tacit.engine.strategy import Matrix, best_reconstruction
 
 STREAM = np.random.default_rng(0)
-CELLS = 260
+CELLS = 520
 
 
 def sums(count: int) -> Matrix:

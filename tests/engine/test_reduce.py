@@ -35,6 +35,18 @@ def test_rows_keep_the_gram_matrix(W: np.ndarray) -> None:
     assert np.allclose(compress_rows(W).T @ compress_rows(W), W.T @ W, atol=1e-9)
 
 
+@pytest.mark.parametrize("least", [1.0, 1e-2, 1e-6, 1e-9])
+def test_tall_workloads_keep_their_small_directions(least: float) -> None:
+    """Squaring W would lose a direction of 1e-9: WᵀW is only used where nothing is near that."""
+    stream = np.random.default_rng(0)
+    W = np.linalg.qr(stream.normal(size=(300, 6)))[0] * [3.0, 1.0, 1.0, 1.0, 1.0, least] @ stream.normal(size=(6, 6))
+    R = compress_rows(W)
+    assert R.shape[0] <= 6
+    assert np.allclose(R.T @ R, W.T @ W, rtol=0, atol=1e-13 * np.sum(W**2))
+    found, true = (np.linalg.svd(A, compute_uv=False) for A in (R, W))
+    assert np.abs(found / true - 1.0).max() <= 1e-9 * max(1.0, 1e-6 / least)
+
+
 def test_equal_columns_merge_in_order_and_negative_zero_is_zero() -> None:
     W = np.array([[1.0, 0.0, 1.0, 2.0], [-0.0, 1.0, 0.0, 0.0]])
     merged, where = merge_columns(W)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -11,6 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import Strategy, optimize, portfolio, strategies
 from tacit.errors import NotSupportedError, ProgrammingError
+
+from .workloads import prefix, ranges, real
 
 KINDS = ("pure", "approximate")
 TWO_HALVES = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]]
@@ -29,11 +35,14 @@ EDGES = {
     "prefix of 7": np.tril(np.ones((7, 7))),
     "negative": [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]],
 }
+LEEWAY = {("lrm", "pure"): 2e-2, ("low-rank", "pure"): 2e-2, ("adaptive", "pure"): 2e-2}
+"""Two descents of one family may end in local minima a percent apart. Elsewhere 0.2 %: the search stops 0.05 % above
+its bound by design."""
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing example costs seconds to try again
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
 
 
-QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 60}}
+QUICK = {"low-rank": {"levels": 15}, "lrm": {"rounds": 30}}
 """Shorter searches where the default is made for larger workloads: the properties hold whenever one stops."""
 
 
@@ -81,6 +90,63 @@ def test_default_is_never_worse_than_any_named_one(privacy: str, W: np.ndarray) 
             # The search stops 0.05 % above its bound by design; annealing ends near its minimum, not at it.
             assert best.error <= s.error * (1 + 2e-3) + 1e-12
             assert best.lower_bound <= s.error * (1 + 1e-9) + 1e-12
+
+
+Rng: TypeAlias = np.random.Generator
+
+
+def near_singular(rng: Rng, m: int, n: int) -> np.ndarray:
+    U, sigma, V = np.linalg.svd(rng.normal(size=(m, n)), full_matrices=False)
+    return (U * sigma * np.geomspace(1.0, 1e-6, len(sigma))) @ V
+
+
+def in_blocks(rng: Rng, m: int, n: int) -> np.ndarray:
+    W = np.zeros((m, n))
+    W[: m // 2, : n // 2] = rng.random((m // 2, n // 2)) < 0.5
+    W[m // 2 :, n // 2 :] = rng.normal(size=(m - m // 2, n - n // 2))
+    return W
+
+
+FAMILIES: dict[str, Callable[[Rng, int, int], np.ndarray]] = {
+    "ranges": lambda rng, m, n: ranges(m, n, int(rng.integers(1000))),
+    "prefix": lambda rng, m, n: prefix(n)[np.sort(rng.choice(n, min(m, n), replace=False))],
+    "marginals": lambda rng, m, n: marginals((2, 3, 4))[np.sort(rng.choice(26, m, replace=False))],
+    "thin": lambda rng, m, n: real(m, n, max(1, min(m, n) // 4), int(rng.integers(1000))),
+    "dense": lambda rng, m, n: rng.normal(size=(m, n)),
+    "zeros and ones": lambda rng, m, n: (rng.random((m, n)) < 0.3) * 1.0,
+    "blocks": in_blocks,
+    "duplicates": lambda rng, m, n: ranges(m, n)[rng.integers(0, m, m)][:, rng.integers(0, n, n)],
+    "signed": lambda rng, m, n: rng.integers(-1, 2, (m, n)) * 1.0,
+    "near-singular": near_singular,
+    "scales": lambda rng, m, n: ranges(m, n, int(rng.integers(1000))) * 10.0 ** rng.integers(-3, 4, (m, 1)),
+}
+SEEDS = range(20 if os.environ.get("TACIT_FUZZ") else 1)
+"""One workload of each family, twenty in the long form (``make fuzz``)."""
+
+
+def marginals(shape: tuple[int, ...]) -> np.ndarray:
+    """All two-way marginals."""
+    cells = np.indices(shape).reshape(len(shape), -1)
+    pairs = combinations(range(len(shape)), 2)
+    rows = [(cells[a] == u) & (cells[b] == v) for a, b in pairs for u in range(shape[a]) for v in range(shape[b])]
+    return np.array(rows, dtype=float)
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_default_is_never_worse_on_any_family(family: str, seed: int, privacy: str) -> None:
+    rng = np.random.default_rng([seed, len(family)])
+    m, n = int(rng.integers(2, 25)), int(rng.integers(4, 41))
+    W = FAMILIES[family](rng, m, n)
+    best = optimize(W, privacy=privacy)
+    check(W, best)
+    for name in strategies():
+        s = run(W, privacy, name)
+        if s is not None:
+            check(W, s)
+            assert best.error <= s.error * (1 + LEEWAY.get((name, privacy), 2e-3)), name
+            assert best.lower_bound <= s.error * (1 + 1e-9), name
 
 
 def test_two_halves_are_asked_alone() -> None:
