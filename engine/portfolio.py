@@ -34,6 +34,8 @@ L has 512 MB there, and planning takes some 2 GB. Beyond, only strategies with a
 and the result can be above identity and p-identity, which have no counterpart of so few rows.
 """
 
+SCREENING = 15
+"""Steps that tell a good start point from a poor one."""
 SMALL = 48
 """Cells below which a nearly singular W is searched as a thin one, whatever its rank is, and for longer."""
 
@@ -164,11 +166,11 @@ def _search_p_identity(W: Matrix, contest: Contest, watch: Watch) -> None:
     problem = Problem(W)
     purse = _Purse(problem, contest.work)
     screened: list[tuple[float, Matrix]] = []
-    for start in starts(W):
+    for start in starts(W, _most_rows(problem, 0.12 * purse.left / SCREENING)):
         affordable = int(min(40, 0.12 * purse.left / problem.cost(len(start))))
-        if (affordable < 15 and screened) or watch.stop():
+        if (affordable < SCREENING and screened) or watch.stop():
             continue
-        paid = purse.take(len(start), max(affordable, 15))
+        paid = purse.take(len(start), max(affordable, SCREENING))
         screened.append(problem.descend(start, paid, watch))
         if screened[-1][0] < 0.98 * contest.error:
             contest.enter("p-identity", assemble(screened[-1][1]))
@@ -184,6 +186,14 @@ def _search_p_identity(W: Matrix, contest: Contest, watch: Watch) -> None:
     best = _hop(problem, best, purse, watch)
     best = _kept(problem.polish, best, purse, 1000, watch)
     contest.enter("p-identity", assemble(best[1]))
+
+
+def _most_rows(problem: Problem, budget: float) -> int:
+    """Rows of Θ up to which one evaluation stays within a budget: on wide workloads fewer than would be best."""
+    rows = problem.columns
+    while rows > 8 and problem.cost(rows) > budget:
+        rows = rows * 3 // 4
+    return rows
 
 
 def _kept(

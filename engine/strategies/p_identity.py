@@ -51,7 +51,7 @@ class Problem:
 
     def __init__(self, workload: Matrix) -> None:
         m, n = workload.shape
-        self.columns = n
+        self.columns: int = n
         self.diagonal: Vector = np.einsum("ij,ij->j", workload, workload)
         if 2 * m < n:  # two thin products are cheaper than one with V = WᵀW
             self._gram: Callable[[Matrix], Matrix] = lambda T: (T @ workload.T) @ workload
@@ -140,13 +140,13 @@ def hats(n: int, count: int) -> Matrix:
     return np.asarray(np.maximum(0.0, 1.0 - np.abs(np.arange(n) + 0.5 - centres[:, None]) * count / n))
 
 
-def starts(workload: Matrix) -> Iterator[Matrix]:
-    """Start points for Θ, from the ones that suit ordered cells to the ones that assume nothing."""
+def starts(workload: Matrix, most: int) -> Iterator[Matrix]:
+    """Start points for Θ of about ``most`` rows at most, from those for ordered cells to those that assume nothing."""
     n = workload.shape[1]
     stream = np.random.default_rng(0)  # start points, not noise: nothing private depends on them
-    for count in dict.fromkeys(max(1, round(n / share)) for share in (20, 16, 12, 28, 40, 9)):
+    for count in dict.fromkeys(min(most, max(1, round(n / share))) for share in (20, 16, 12, 28, 40, 9)):
         yield np.vstack([hats(n, count), np.full((1, n), 0.3)])
         if count >= 8:
             yield np.vstack([hats(n, count), 0.5 * hats(n, max(2, round(count / 5)))])
-    for count in sorted({max(1, n // 32), max(1, n // 16)}):
+    for count in sorted({min(most, max(1, n // 32)), min(most, max(1, n // 16))}):
         yield stream.random((count, n))
