@@ -3,6 +3,7 @@
     python benchmarks/strategies.py            # everything, some four minutes on an idle core
     python benchmarks/strategies.py pure       # one part: approximate, pure, memory
     python benchmarks/strategies.py pure lrm   # with LRM by name in the pure table: minutes more
+    python benchmarks/strategies.py floor      # ranges under pure ε from many start points: ten minutes
 
 Errors are ‖L‖²·‖B‖²_F without the noise's constant. Peers' figures were recorded on the same workloads by the
 authors' own programs. Seconds are CPU seconds, so that a busy machine does not blur them.
@@ -20,6 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Privacy, Strategy, optimize
 from tacit.engine.bounds import svd_bound
+from tacit.engine.reduce import compress_rows, reduce_workload
+from tacit.engine.strategies.p_identity import Problem, hats
+from tacit.engine.watch import Watch
 
 Matrix = NDArray[np.float64]
 
@@ -163,6 +167,27 @@ def memory() -> None:
         print(f"{privacy:12} {found!r} in {seconds:.1f} s, {peak:.2f} GB", flush=True)
 
 
+def floor() -> None:
+    """How low p-identity goes on the ranges: long annealing from hats and from random sums, at many numbers of sums."""
+    print("\npure ε, ranges: error after slow annealing from five start points for each number of sums")
+    for case, counts in ((PURE[0], range(9, 18)), (PURE[1], range(22, 31))):
+        (block,) = reduce_workload(case.make()).blocks
+        W = compress_rows(block.workload)
+        problem, n = Problem(W), W.shape[1]
+        print(f"{case.name}: {n} columns, target {case.target:g}")
+        for count in counts:
+            found = []
+            for seed in range(5):
+                stream = np.random.default_rng(seed)
+                start = np.vstack([hats(n, count - 1), np.full((1, n), 0.3)])
+                if seed % 2:
+                    start = 0.5 * stream.random((count, n))
+                elif seed:
+                    start += 0.3 * stream.standard_normal((count, n))
+                found.append(problem.anneal(start, 60, 60, Watch())[0])
+            print(f"{count:6} sums: " + " ".join(f"{error:9.1f}" for error in sorted(found)), flush=True)
+
+
 if __name__ == "__main__":
     parts = [part for part in sys.argv[1:] if part != "lrm"] or ["approximate", "pure", "memory"]
     if "memory" in parts:  # first: the peak is of the whole process
@@ -171,3 +196,5 @@ if __name__ == "__main__":
         approximate()
     if "pure" in parts:
         pure("lrm" in sys.argv)
+    if "floor" in parts:
+        floor()

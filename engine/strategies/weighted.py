@@ -15,7 +15,7 @@ from tacit.engine.watch import Watch
 from tacit.errors import NotSupportedError
 
 
-def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 6, iterations: int = 60) -> Matrix:
+def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 10, iterations: int = 60) -> Matrix:
     """L = diag(u)·W; u by L-BFGS on log u, the maximum over cells softened at a falling temperature.
 
     Guarantee: none of its own about norms; the caller measures the largest L1 column norm of L.
