@@ -30,24 +30,34 @@ class Dual:
     half: Matrix
     """Σ^(-1/2)·Pᵀ·W, which is the strategy √Σ·Qᵀ·diag(1/√d)."""
     spectrum: Vector
-    vectors: Matrix
+    complete: bool
+    """Whether no singular value was too small to be seen: only then is ``half`` a strategy for all of W."""
 
 
 def dual_point(workload: Matrix, weights: Vector) -> Dual:
     """Evaluate the dual by one eigen-decomposition of the row side; W must have full row rank.
 
     The row side is the small one once W is written over a basis of its row space, and no regularisation of
-    WᵀW (COA, Eq. 8) is needed there.
+    WᵀW (COA, Eq. 8) is needed there. Squaring loses singular values below 1e-8 of the largest: a spectrum that
+    comes near that is decomposed as it is, which takes several times as long.
     """
     scaled = workload * np.sqrt(weights)
     squares, P = scipy.linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
     sigma = np.sqrt(np.maximum(squares, 0.0))
-    keep = sigma > 1e-9 * sigma[-1]
-    half = (P[:, keep] / np.sqrt(sigma[keep])).T @ workload
+    if sigma[0] > 1e-5 * sigma[-1]:
+        half = (P / np.sqrt(sigma)).T @ workload
+        certain = float(sigma.sum()) * (1.0 - 1e-9)
+        complete = True
+    else:
+        _, sigma, Q = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
+        noise = max(scaled.shape) * 2.0**-52 * float(sigma[0])
+        certain = max(0.0, float(sigma.sum()) * (1.0 - 1e-9) - noise * sigma.size)
+        keep = sigma > 4.0 * noise
+        complete = bool(keep.all())
+        sigma = sigma[keep]
+        half = np.sqrt(sigma)[:, None] * Q[keep] / np.sqrt(weights)
     leverage = np.einsum("ij,ij->j", half, half)
-    # eigh is exact to 1e-16 of the largest *square*, so singular values below 1e-8 of the largest are noise.
-    certain = float(sigma[sigma > 1e-6 * sigma[-1]].sum()) * (1.0 - 1e-9)
-    return Dual(float(sigma.sum()), certain, leverage, half, sigma[keep], P[:, keep])
+    return Dual(float(sigma.sum()), certain, leverage, half, sigma, complete)
 
 
 def dual_bound(workload: Matrix, weights: Vector) -> float:

@@ -39,17 +39,18 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500)
     W = row_basis(workload)
     _, n = W.shape
     best: Matrix = W
-    best_error, best_bound, idle = float("inf"), 0.0, 0
+    best_error, best_bound, idle, seen = float("inf"), 0.0, 0, True
     mixing = _Anderson(MEMORY)
     d = np.full(n, 1.0 / n)
     point = dual_point(W, d)
     for _ in range(rounds):
         L, error = _primal(W, d, point)
+        seen = seen and point.complete
         idle = 0 if error < best_error or point.certain**2 > best_bound else idle + 1
         if error < best_error:
             best, best_error = L, error
         best_bound = max(best_bound, point.certain**2)
-        watch.report(best_error, best_bound)
+        watch.report(best_error if seen else float("inf"), best_bound)
         if watch.stop() or idle >= PATIENCE:
             break
         plain = _normalised(d * point.leverage)

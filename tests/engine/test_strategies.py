@@ -245,6 +245,17 @@ def test_approximate_is_certified_on_random_workloads(seed: int) -> None:
     assert optimize(W, privacy="approximate").gap <= 1e-3
 
 
+@pytest.mark.parametrize("decades", [4, 6, 8])
+def test_cells_of_very_different_weight_are_certified_too(decades: int) -> None:
+    """Squares of such a workload hide its small singular values, and with them whole directions."""
+    W = np.tril(np.ones((60, 60))) * np.logspace(-decades, decades, 60)
+    reported: list[float] = []
+    s = optimize(W, privacy="approximate", progress=lambda p: reported.append(p.error))
+    assert s.gap <= 1e-3
+    assert s.error <= np.sum(W**2)
+    assert min(reported) == pytest.approx(s.error, rel=1e-6)
+
+
 def test_the_target_gap_is_reached_and_not_outdone() -> None:
     W = np.random.default_rng(5).integers(0, 2, (30, 80)).astype(float)
     found = [optimize(W, privacy="approximate", target_gap=gap) for gap in (1e-2, 1e-4, 1e-7)]
