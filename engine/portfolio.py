@@ -19,11 +19,12 @@ from tacit.engine.strategies.dual import dual
 from tacit.engine.strategies.hierarchical import hierarchical
 from tacit.engine.strategies.identity import identity
 from tacit.engine.strategies.low_rank import low_rank
+from tacit.engine.strategies.lrm import lrm
 from tacit.engine.strategies.p_identity import Problem, assemble, hats, starts
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
 from tacit.engine.watch import Watch
 from tacit.errors import InternalError
 
@@ -36,6 +37,8 @@ and the result can be above identity and p-identity, which have no counterpart o
 
 SCREENING = 15
 """Steps that tell a good start point from a poor one."""
+SMALL_ENOUGH = 128
+"""Cells up to which the queries' best weights are found in full, whatever family wins."""
 SMALL = 48
 """Cells below which a nearly singular W is searched as a thin one, whatever its rank is, and for longer."""
 
@@ -115,16 +118,44 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
     if square and not watch.stop():
         _search_p_identity(W, contest, watch)
     if few and not thin and not watch.stop():
-        contest.enter("weighted", weighted(queries, "pure", watch, levels=2, iterations=30))
+        short = {} if n <= SMALL_ENOUGH else {"levels": 2, "iterations": 30}
+        contest.enter("weighted", weighted(queries, "pure", watch, **short))
     if stiff and not watch.stop():
         contest.enter("adaptive", adaptive(W, "pure", watch))
-    won = contest.name == "low-rank" and n > 12
-    if (won or stiff) and rank * n <= 4096 and contest.effort >= 1.0 and not watch.stop():
-        contest.enter("low-rank", low_rank(W, "pure", watch))  # where it wins and is cheap, as long as by name
+    if contest.effort >= 1.0 and not watch.stop():
+        _retry_low_rank(W, sigma[:rank], contest, watch)
+
+
+def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) -> None:
+    """Low-rank strategies at full length, where one wins already or the spectrum says that one may.
+
+    A dense L with the singular values of the L2 optimum has L1 columns of about √k times their L2 norm, with
+    k = (Σσ)²/Σσ² the number of directions that count; annealing wins back a half of k·(L2 optimum), seldom more.
+    """
+    n, rank = W.shape[1], sigma.size
+    hope = float(sigma.sum() ** 2 / np.sum(sigma**2)) * watch.lower_bound / contest.error
+    if rank * n > 16_384:
+        if hope <= 1.5 and 3 * rank > n:  # else it has been searched
+            _search_low_rank(W, rank, contest, watch)
+        return
+    if n <= 12 and contest.name not in ("low-rank", "p-identity"):
+        return
+    if hope > 4.0 and contest.name != "low-rank":
+        if rank * n > 4096:
+            return
+        if contest.enter("low-rank", low_rank(W, "pure", watch, levels=24)) > 1.5 * contest.error or watch.stop():
+            return
+    levels = 140 if n >= SMALL else min(140, 24 + 3 * rank)  # few numbers settle sooner
+    contest.enter("low-rank", low_rank(W, "pure", watch, levels=levels))
+    if contest.name == "low-rank" and rank > 12 and rank * n <= 2400 and not watch.stop():
+        contest.enter("lrm", lrm(W, "pure", watch))
 
 
 def _work(n: int) -> float:
-    """Operations to spend: some 0.3 s for up to 60 cells, 0.7 s for 100, 10 s for 256 and more."""
+    """Operations to spend: some 0.3 s for up to 60 cells, 0.7 s for 100, 10 s for 256 and more.
+
+    Where low-rank strategies may win they are tried at full length besides, which takes one to five seconds.
+    """
     return min(max(2e9, 5e3 * n**3), 8e10 + 3e8 * max(0, n - 256), 3e11)
 
 

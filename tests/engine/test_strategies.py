@@ -149,6 +149,17 @@ def test_default_is_never_worse_on_any_family(family: str, seed: int, privacy: s
             assert best.lower_bound <= s.error * (1 + 1e-9), name
 
 
+def test_sliding_windows_are_no_worse_than_any_named_strategy() -> None:
+    """Rank and cells are of one size here, yet a few directions count: low-rank and LRM are 10 % below p-identity."""
+    W = np.array([[float(first <= cell < first + 11) for cell in range(26)] for first in range(16)])
+    best = optimize(W, privacy="pure").error
+    for name in strategies():
+        s = run(W, "pure", name)
+        if s is not None:
+            assert best <= s.error * (1 + 2e-3), name
+    assert best < 0.95 * optimize(W, privacy="pure", strategy="p-identity").error
+
+
 def test_two_halves_are_asked_alone() -> None:
     s = optimize(TWO_HALVES, privacy="pure")
     assert s.error == pytest.approx(4.0, rel=1e-9)
