@@ -19,6 +19,9 @@ from benchmarks.paper.figures import Figure, Row
 _STYLES: Mapping[str, tuple[str, str, str]] = {
     "tacit": ("#d62728", "-", "o"),
     "lower bound": ("#000000", ":", ""),
+    "Lemma 3 (upper bound)": ("#8c564b", ":", ""),
+    "Lemma 4 (no bound)": ("#c51b8a", ":", ""),
+    "Lemma 4 of COA (upper bound)": ("#8c564b", ":", ""),
     "LM (noise on data)": ("#1f77b4", "--", "s"),
     "GM (noise on data)": ("#1f77b4", "--", "s"),
     "noise on results": ("#8c8c8c", "--", "x"),
@@ -79,7 +82,16 @@ def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
             colour, line, mark = _STYLES[name]
             # An open mark on top: where tacit meets the best named strategy, both can be seen.
             shape = {"markersize": 7, "markerfacecolor": "none"} if name == "tacit" else {"markersize": 4}
-            ax.plot(*zip(*points, strict=True), color=colour, linestyle=line, marker=mark, label=name, **shape)
+            width = 1.0 if name.startswith("Lemma") else 1.5
+            ax.plot(
+                *zip(*points, strict=True),
+                color=colour,
+                linestyle=line,
+                linewidth=width,
+                marker=mark,
+                label=name,
+                **shape,
+            )
     ax.set_yscale("log")
     values = sorted({row.x for row in part})
     if figure.log_x:

@@ -10,6 +10,8 @@ from typing import Protocol
 
 import numpy as np
 from tacit.engine import optimize
+from tacit.engine.bounds import coa_upper_bound, lemma3_bound, lemma4_figure
+from tacit.engine.optimize import TARGET_GAP
 from tacit.engine.strategies.lrm import decompose
 from tacit.engine.strategy import Privacy, sensitivity
 from tacit.engine.watch import Watch
@@ -43,18 +45,19 @@ class Task(Protocol):
 class Planned:
     """A strategy by name, or tacit's own search for ``strategy=None``.
 
-    Measures: ``error`` and ``lower bound`` (expected squared error per query), ``seconds``, and ``stopped``, which is 1
-    when the time limit ended it.
+    Measures: ``error`` and ``lower bound`` (expected squared error per query), ``seconds``, ``proven`` (them again,
+    but only if ``gap`` was reached), and ``stopped``, which is 1 when the time limit ended it.
     """
 
     setting: Setting
     privacy: Privacy
     strategy: str | None
     limit: float | None = None
+    gap: float = TARGET_GAP
 
     def run(self) -> Measures:
         W = self.setting.matrix()
-        s = optimize(W, privacy=self.privacy, strategy=self.strategy, deadline=self.limit)
+        s = optimize(W, privacy=self.privacy, strategy=self.strategy, deadline=self.limit, target_gap=self.gap)
         scale = (LAPLACE if self.privacy == "pure" else GAUSS) / len(W)
         stopped = self.strategy is not None and self.limit is not None and s.seconds >= self.limit
         return {
@@ -62,7 +65,28 @@ class Planned:
             "lower bound": scale * s.lower_bound,
             "seconds": s.seconds,
             "stopped": float(stopped),
+            **({"proven": s.seconds} if s.gap <= self.gap else {}),
         }
+
+
+@dataclass(frozen=True)
+class Lemmas:
+    """What the papers' own lemmas say of the workload alone; no search is needed.
+
+    Measures, per query and in the unit of the errors: ``LRM lemma 3`` and ``LRM lemma 4`` for pure ε, ``COA lemma 4``
+    (its upper side) for (ε, δ). LRM's Lemma 4 has an unnamed constant, here 1, and is no bound.
+    """
+
+    setting: Setting
+    privacy: Privacy
+
+    def run(self) -> Measures:
+        W = self.setting.matrix()
+        with threadpool_limits(limits=1, user_api="blas"):
+            if self.privacy == "approximate":
+                return {"COA lemma 4": GAUSS / len(W) * coa_upper_bound(W)}
+            scale = LAPLACE / len(W)
+            return {"LRM lemma 3": scale * lemma3_bound(W), "LRM lemma 4": scale * lemma4_figure(W)}
 
 
 @dataclass(frozen=True)

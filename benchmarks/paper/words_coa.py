@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from benchmarks.paper.coa import AM, COA, ESM, GM, HM, LRM, NOR, WM
 from benchmarks.paper.curves import Claim, Curves, Judged, count, extent, over, spread
-from benchmarks.paper.figures import BOUND, TACIT
+from benchmarks.paper.figures import BOUND, TACIT, TIMED_GAP
 
 BY_N = ("COA 2", "COA 3", "COA 4", "COA 5")
 BY_M = ("COA 6", "COA 7", "COA 8", "COA 9")
@@ -138,9 +138,14 @@ def ours(c: Curves) -> Judged:
 
 
 def our_time(c: Curves) -> Judged:
-    ratios = [r for where in c.panels(["COA 11", "COA 12", "COA 13"]) for r in c.ratios(where, COA, TACIT).values()]
-    true = sum(r > 1 for r in ratios)
-    return count(true, len(ratios)), f"the faster in {true} of {len(ratios)} settings; COA over tacit {extent(ratios)}"
+    """A search that did not reach the gap has no time, and counts as not the faster."""
+    panels = c.panels(["COA 11", "COA 12", "COA 13"])
+    ratios = [r for where in panels for r in c.ratios(where, COA, TACIT).values()]
+    true, total = sum(r > 1 for r in ratios), sum(len(c.curve(where, COA)) for where in panels)
+    text = (
+        f"the faster in {true} of {total} settings, {total - len(ratios)} not reached; COA over tacit {extent(ratios)}"
+    )
+    return count(true, total), text
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -158,5 +163,5 @@ CLAIMS: tuple[Claim, ...] = (
     (("COA 11",), "COA's time does not depend on m, LRM's grows", flat),
     (("COA 12", "COA 13"), "COA is faster than LRM", faster),
     ((*BY_N, *BY_M, "COA 10"), "(ours) tacit is within its certificate of the best", ours),
-    (("COA 11", "COA 12", "COA 13"), "(ours) tacit reaches its certificate before COA ends", our_time),
+    (("COA 11", "COA 12", "COA 13"), f"(ours) tacit proves a gap of {TIMED_GAP:.1%} before COA ends", our_time),
 )
