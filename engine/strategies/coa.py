@@ -57,10 +57,12 @@ def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> 
     assert Z is not None
     F = float(np.vdot(Z, V))
     for _ in range(iterations):
+        if watch.interrupted():
+            break
         G = -Z @ V @ Z
-        D = _direction(Z, G, inner)
+        D = _direction(Z, G, inner, watch)
         slope = float(np.vdot(G, D))
-        if slope > -1e-14 * F or watch.interrupted():
+        if slope > -1e-14 * F:
             break
         alpha = 1.0
         while alpha > 1e-12:
@@ -77,7 +79,7 @@ def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> 
     return X
 
 
-def _direction(Z: Matrix, G: Matrix, steps: int) -> Matrix:
+def _direction(Z: Matrix, G: Matrix, steps: int, watch: Watch) -> Matrix:
     """Algorithm 2: conjugate gradients for the Newton direction with a diagonal of zeros (Problem 15)."""
     D = np.zeros_like(G)
     R = -G
@@ -85,7 +87,7 @@ def _direction(Z: Matrix, G: Matrix, steps: int) -> Matrix:
     P, old = R.copy(), float(np.vdot(R, R))
     enough = 1e-26 * max(old, 1e-270)
     for _ in range(steps + 1):  # the paper counts from 0 to T
-        if old <= enough:
+        if old <= enough or watch.interrupted():
             break
         half = G @ P @ Z
         H = -(half + half.T)  # −GPZ − ZPG: G, P and Z are symmetric, so one product serves both

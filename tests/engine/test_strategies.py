@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
 from itertools import combinations
 from typing import TypeAlias
@@ -64,7 +65,9 @@ def check(W: np.ndarray, s: Strategy) -> None:
     assert s.lower_bound <= s.error
     errors = [e for _, e, _ in s.trace]
     assert errors == sorted(errors, reverse=True)
-    assert s.trace[-1][1:] == (s.error, s.lower_bound)
+    for column in (0, 2):
+        assert [point[column] for point in s.trace] == sorted(point[column] for point in s.trace)
+    assert s.trace[-1] == (s.seconds, s.error, s.lower_bound)
 
 
 @pytest.mark.parametrize("privacy", KINDS)
@@ -324,6 +327,58 @@ def test_a_deadline_and_a_cancel_give_the_best_so_far_with_a_true_bound() -> Non
     s = optimize(W, privacy="pure", deadline=1.0, progress=lambda p: seen.append(p.error))
     assert seen and seen == sorted(seen, reverse=True)
     assert s.seconds < 4.0
+
+
+def test_a_deadline_holds_for_thousands_of_blocks() -> None:
+    start = time.process_time()
+    assert optimize(np.diag(np.arange(1.0, 3001.0)), deadline=0.1).gap <= 1e-9
+    assert time.process_time() - start < 6.0  # most of it is reading and writing n×n matrices
+
+
+@pytest.mark.parametrize("name", strategies())
+def test_a_deadline_holds_for_named_strategies_and_their_certificates(name: str) -> None:
+    W = ranges(300, 600)
+    for privacy in KINDS:
+        try:
+            s = optimize(W, privacy=privacy, strategy=name, deadline=0.0)
+        except NotSupportedError:
+            continue
+        check(W, s)
+        assert s.lower_bound > 0.0
+        assert s.seconds < 2.0
+
+
+def test_a_cancelled_certificate_is_a_true_bound_and_its_time_counts() -> None:
+    """The first question comes from the certificate: identity asks none."""
+    W = ranges(60, 90)
+    asked: list[bool] = []
+
+    def cancel() -> bool:
+        asked.append(True)
+        return True
+
+    whole, stopped = optimize(W, strategy="identity"), optimize(W, strategy="identity", cancel=cancel)
+    assert asked
+    assert 0.0 < stopped.lower_bound < whole.lower_bound <= whole.error == stopped.error
+    start = time.perf_counter()
+    timed = optimize(W, strategy="identity")
+    assert 0.5 * (time.perf_counter() - start) < timed.seconds == timed.trace[-1][0]
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+def test_a_bound_that_a_named_run_has_proven_is_kept(reduce: bool) -> None:
+    seen: list[float] = []
+    s = optimize(
+        prefix(8),
+        privacy="approximate",
+        strategy="dual",
+        target_gap=0.0,
+        reduce=reduce,
+        progress=lambda p: seen.append(p.lower_bound),
+    )
+    check(prefix(8), s)
+    assert s.lower_bound == pytest.approx(max(seen), rel=1e-12)
+    assert s.gap <= 1e-8
 
 
 def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
