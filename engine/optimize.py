@@ -12,7 +12,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
-from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
+from tacit.engine.checks import (
+    check_choice,
+    check_manners,
+    check_parameters,
+    check_range,
+    checked_weights,
+    checked_workload,
+)
 from tacit.engine.complete import reconstructed
 from tacit.engine.largest import Solve, least_largest
 from tacit.engine.portfolio import search
@@ -100,7 +107,8 @@ def optimize(
     are its own parameters (``gamma=`` and ``rank=`` of lrm, ``theta=`` and ``iterations=`` of coa).
 
     ``weights`` multiply the squared error of each query; ``objective="largest"`` minimises the largest of
-    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure.
+    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure. Only their
+    ratios, at most 1e60, matter to the strategy.
 
     ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
     bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
@@ -120,6 +128,7 @@ def optimize(
     """
     W = checked_workload(workload)
     omega = checked_weights(weights, len(W))
+    check_range(W, omega)
     check_choice("privacy", privacy, ("pure", "approximate"))
     check_choice("objective", objective, ("total", "largest"))
     check_manners(deadline, target_gap, reduce, progress, cancel)
@@ -130,21 +139,23 @@ def optimize(
         raise ProgrammingError(f"{', '.join(parameters)}: parameters belong to a strategy; name one")
     scale = _scale(W)
     W = W if scale == 1.0 else W / scale
+    weight = math.ldexp(1.0, math.frexp(float(omega.max()))[1] - 1)
+    omega = omega / weight
+    unit = scale * scale * weight
     request = _Request(privacy, strategy, reduce, parameters)
-    watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, scale), cancel=cancel)
+    watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, unit), cancel=cancel)
     # Small decompositions are far slower on several threads of a busy machine than on one.
     with threadpool_limits(limits=1, user_api="blas"):
         if objective == "total":
             found = _total(W, omega, request, watch)
         else:
             found = _largest(W, omega, request, watch)
-    square = scale * scale
     return replace(
         found,
         B=found.B * scale,
-        error=found.error * square,
-        lower_bound=found.lower_bound * square,
-        trace=tuple((s, e * square, b * square) for s, e, b in found.trace),
+        error=found.error * unit,
+        lower_bound=found.lower_bound * unit,
+        trace=tuple((s, e * unit, b * unit) for s, e, b in found.trace),
     )
 
 
@@ -283,8 +294,7 @@ def _scale(W: Matrix) -> float:
     return math.ldexp(1.0, math.frexp(largest)[1])
 
 
-def _scaled(progress: Callable[[Progress], None] | None, scale: float) -> Callable[[Progress], None] | None:
-    if progress is None or scale == 1.0:
+def _scaled(progress: Callable[[Progress], None] | None, unit: float) -> Callable[[Progress], None] | None:
+    if progress is None or unit == 1.0:
         return progress
-    square = scale * scale
-    return lambda p: progress(Progress(p.seconds, p.error * square, p.lower_bound * square))
+    return lambda p: progress(Progress(p.seconds, p.error * unit, p.lower_bound * unit))

@@ -6,6 +6,8 @@ import os
 import re
 import time
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
 
@@ -414,6 +416,79 @@ def test_scale_is_only_a_factor(privacy: str, scale: float) -> None:
     assert scaled.error / scale / scale == pytest.approx(plain.error, rel=2e-3)
 
 
+@pytest.mark.parametrize("scale", [1e308, 2.0**500, 2.0**-500, 1e-310])
+def test_a_workload_whose_squares_are_no_floats_is_refused(scale: float) -> None:
+    with pytest.raises(ProgrammingError, match="rescale the workload"):
+        optimize([[scale, 0.0], [scale, -scale]])
+    for edge in (2.0**499, 2.0**-499):
+        s = optimize([[0.0, -edge]])
+        assert s.error == edge**2 == pytest.approx(s.lower_bound)
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+def test_tiny_entries_beside_ordinary_ones_neither_overflow_nor_vanish(privacy: str) -> None:
+    for tiny in ([[1e-310, 1.0], [2e-310, 1.0]], [[1e-200, 1e-200], [2e-200, 2e-200]]):
+        W = np.array([*tiny, [1.0, 0.0]])
+        check(W, optimize(W, privacy=privacy))
+
+
+@pytest.mark.parametrize("objective", ["total", "largest"])
+@pytest.mark.parametrize("privacy", KINDS)
+def test_a_common_factor_of_the_weights_is_only_a_factor(privacy: str, objective: str) -> None:
+    W, weights = prefix(5), np.array([1.0, 1.5, 0.25, 1.0, 1.0])
+    seen: dict[float, list[float]] = {}
+    found = {}
+    for factor in (1.0, 2.0**-330, 2.0**330):
+        told = seen.setdefault(factor, [])
+        found[factor] = optimize(
+            W,
+            privacy=privacy,  # type: ignore[arg-type]
+            objective=objective,  # type: ignore[arg-type]
+            weights=factor * weights,
+            progress=lambda p, told=told: told.extend((p.error, p.lower_bound)),
+        )
+    plain = found[1.0]
+    for factor, s in found.items():
+        assert s.L.tobytes() == plain.L.tobytes()
+        assert (s.error / factor, s.lower_bound / factor) == (plain.error, plain.lower_bound)
+        assert [value / factor for value in seen[factor]] == seen[1.0]
+        assert [(e / factor, b / factor) for _, e, b in s.trace] == [(e, b) for _, e, b in plain.trace]
+
+
+@pytest.mark.parametrize("weights", [[1e155] * 3, [1e-320] * 3, [1e-101, 1.0, 1.0], [1e31, 1e-30, 1.0]])
+def test_weights_that_squares_cannot_hold_are_refused_with_what_to_write(weights: list[float]) -> None:
+    with pytest.raises(ProgrammingError, match=re.escape("write weights / max(weights)")):
+        optimize(prefix(3), weights=weights)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_weights_and_entries_that_are_extreme_together_are_refused(sign: int) -> None:
+    W, weights = prefix(3) * 10.0 ** (140 * sign), np.full(3, 10.0 ** (90 * sign))
+    with pytest.raises(ProgrammingError, match="no float can hold"):
+        optimize(W, weights=weights)
+    assert optimize(W, weights=1.0 / weights).gap < 1.0
+
+
+@pytest.mark.parametrize("name", strategies())
+@pytest.mark.parametrize("privacy", KINDS)
+def test_extreme_weights_are_taken(privacy: str, name: str) -> None:
+    weights = np.array([1e60, 1.0, 1e30, 1.0])
+    try:
+        s = optimize(prefix(4), privacy=privacy, strategy=name, weights=weights)  # type: ignore[arg-type]
+    except NotSupportedError:
+        return
+    assert np.allclose(s.B @ s.L, prefix(4))
+    assert s.error == pytest.approx(float(weights @ (s.sensitivity**2 * np.sum(s.B**2, axis=1))))
+    assert 0.9e60 < s.lower_bound <= s.error
+
+
+def test_the_sign_of_a_zero_changes_nothing() -> None:
+    W = np.array([[1.0, -0.0, 1.0], [-0.0, 1.0, 1.0], [-0.0, -0.0, -1.0]])
+    for name in (None, "results", "lrm"):
+        signed, plain = optimize(W, strategy=name), optimize(W + 0.0, strategy=name)
+        assert (signed.L.tobytes(), signed.B.tobytes()) == (plain.L.tobytes(), plain.B.tobytes())
+
+
 @pytest.mark.parametrize("privacy", KINDS)
 def test_rows_of_very_different_scales_are_all_answered(privacy: str) -> None:
     W = np.tril(np.ones((20, 20)))
@@ -447,6 +522,13 @@ def test_same_input_same_strategy() -> None:
         [[10**400]],
         [[None]],
         None,
+        np.array([["1", "2"]], dtype=object),
+        np.array([[1.0, "2"]], dtype=object),
+        np.array([[np.longdouble("1e400")]]),
+        np.array([[np.longdouble("1e400"), 1]], dtype=object),
+        np.ma.array([[1.0, 2.0]], mask=[[False, True]]),
+        [np.ma.array([1.0, 2.0], mask=[False, True]), [1.0, 2.0]],
+        [[np.ma.masked, 1.0]],
     ],
 )
 def test_what_is_no_workload_is_refused(wrong: object) -> None:
@@ -492,6 +574,9 @@ def test_wrong_arguments_are_refused_with_what_to_write(workload: object, argume
 
 def test_arguments_of_other_number_types_are_taken() -> None:
     W = np.tril(np.ones((4, 4)))
+    mixed = np.array([[1, Decimal("2.5"), Fraction(1, 2), True, np.float32(1.0), np.True_]], dtype=object)
+    for workload in (mixed, np.ma.array(W), W.astype(np.longdouble), W.astype(bool).tolist()):
+        check(np.array(workload, dtype=float), optimize(workload, weights=np.ma.array(np.ones(len(workload)))))
     for arguments in (
         {"deadline": np.float32(1.0), "target_gap": 0, "reduce": np.True_},
         {"deadline": np.inf, "strategy": "lrm", "gamma": 0, "rank": np.int64(5), "rounds": 3},
