@@ -22,6 +22,7 @@ from tacit.engine.checks import (
 )
 from tacit.engine.complete import reconstructed
 from tacit.engine.largest import Solve, least_largest
+from tacit.engine.leastsquares import one_thread
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
 from tacit.engine.strategies.adaptive import adaptive
@@ -39,7 +40,6 @@ from tacit.engine.strategies.weighted import weighted
 from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
 from tacit.errors import InternalError, ProgrammingError
-from threadpoolctl import threadpool_limits
 
 Maker: TypeAlias = Callable[..., Matrix]
 """What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
@@ -144,8 +144,7 @@ def optimize(
     unit = scale * scale * weight
     request = _Request(privacy, strategy, reduce, parameters)
     watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, unit), cancel=cancel)
-    # Small decompositions are far slower on several threads of a busy machine than on one.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         if objective == "total":
             found = _total(W, omega, request, watch)
         else:
