@@ -1,4 +1,7 @@
-"""B = W·L⁺ in floating point, carefully: the only place where a strategy is inverted."""
+"""B = W·L⁺ in floating point, carefully, for strategies as they are measured: rounded, weighted, of any rank.
+
+``strategy.best_reconstruction`` is its counterpart for the search, which refuses an L that does not span W.
+"""
 
 from __future__ import annotations
 

@@ -44,15 +44,16 @@ def coa(
     X = np.eye(n)
     theta_now = max(1.0, theta) if homotopy else theta
     while True:
-        X = _newton(X, V + theta_now * np.eye(n), iterations, inner, watch)
+        X = _newton(X, V, theta_now, iterations, inner, watch)
         if theta_now <= theta or watch.interrupted():
             break
         theta_now = max(theta_now * 0.1, theta)
     return np.asarray(scipy.linalg.cholesky(X, check_finite=False))
 
 
-def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> Matrix:
-    """Algorithm 1."""
+def _newton(X: Matrix, gram: Matrix, theta: float, iterations: int, inner: int, watch: Watch) -> Matrix:
+    """Algorithm 1 for V = WᵀW + θI; what is reported is the error itself, ⟨X⁻¹, WᵀW⟩, without θ."""
+    V = gram + theta * np.eye(len(gram))
     Z = _inverse(X)
     assert Z is not None
     F = float(np.vdot(Z, V))
@@ -75,7 +76,7 @@ def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> 
             alpha *= SHRINK
         else:
             break
-        watch.report(F)
+        watch.report(float(np.vdot(Z, gram)))
     return X
 
 

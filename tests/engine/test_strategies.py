@@ -240,6 +240,35 @@ def test_domains_need_not_be_powers_of_two(n: int) -> None:
     assert optimize(W, strategy="hierarchical", branching=n).sensitivity == 2
 
 
+def test_wavelet_is_privelet_with_its_weights() -> None:
+    """Coefficients and weights as published: the mean by n, (mean of the left half − of the right)/2 by the size."""
+    x = np.random.default_rng(0).normal(size=16)
+    expected, size = [16 * x.mean()], 16
+    while size > 1:
+        for part in x.reshape(-1, size):
+            left, right = part.reshape(2, -1).mean(axis=1)
+            expected.append(size * (left - right) / 2)
+        size //= 2
+    assert optimize(np.eye(16), strategy="wavelet").L @ x == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("homotopy", [False, True])
+def test_coa_reports_the_error_and_not_its_objective(homotopy: bool) -> None:
+    W = ranges(6, 12)
+    seen: list[float] = []
+    s = optimize(
+        W,
+        privacy="approximate",
+        strategy="coa",
+        theta=0.5,
+        iterations=1,
+        homotopy=homotopy,
+        progress=lambda p: seen.append(p.error),
+    )
+    check(W, s)
+    assert seen[-1] == pytest.approx(s.error, rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_approximate_is_certified_on_random_workloads(seed: int) -> None:
     stream = np.random.default_rng(seed)
