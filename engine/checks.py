@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,6 +18,11 @@ _LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0, "iterations": 0}
 """Least values of whole-numbered parameters, 1 for all others; no iteration at all gives the start point."""
 _MAY_BE_ZERO = ("gamma",)
 """Real-numbered parameters that may be 0; all others are above it."""
+_EXTREME = 499
+"""Power of two that the largest entry of a workload may reach, up or down: beyond it squares leave the floats."""
+_WEIGHTS = (1e-100, 1e100)
+_RATIO = 1e60
+"""Of the largest to the least weight; beyond it the error of the lighter query does not register at all."""
 
 
 def checked_workload(workload: ArrayLike) -> Matrix:
@@ -28,6 +34,13 @@ def checked_workload(workload: ArrayLike) -> Matrix:
         raise ProgrammingError(f"a workload needs at least one query and one cell, not {W.shape[0]}×{W.shape[1]}")
     if not np.isfinite(W).all():
         raise ProgrammingError("a workload's entries are finite numbers")
+    W += 0.0  # −0.0 is 0.0 now: equal workloads have equal bytes and so equal strategies
+    largest = max(float(W.max()), -float(W.min()))
+    if largest != 0.0 and not 2.0**-_EXTREME <= largest <= 2.0**_EXTREME:
+        raise ProgrammingError(
+            f"the largest entry of this workload is {largest:.3g}, and its square is no ordinary float: rescale the "
+            f"workload, such as workload / {largest:.3g}, and multiply the answers by that"
+        )
     return W
 
 
@@ -38,7 +51,24 @@ def checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
     omega = _array(weights, "weights are numbers, one per query")
     if omega.shape != (queries,) or not np.isfinite(omega).all() or not (omega > 0.0).all():
         raise ProgrammingError(f"weights are positive numbers, one for each of the {queries} queries")
+    least, most = float(omega.min()), float(omega.max())
+    if least < _WEIGHTS[0] or most > _WEIGHTS[1] or most / least > _RATIO:
+        raise ProgrammingError(
+            f"weights are between {_WEIGHTS[0]:g} and {_WEIGHTS[1]:g}, the largest at most {_RATIO:g} times the least; "
+            f"these go from {least:.3g} to {most:.3g}: only their ratios matter to the strategy, so write weights / "
+            f"max(weights), and leave out queries of no weight"
+        )
     return omega
+
+
+def check_range(workload: Matrix, weights: Vector) -> None:
+    """A weighted squared error that a float can hold, however extreme entries and weights are together."""
+    largest, most = float(np.abs(workload).max()), float(weights.max())
+    if largest > 0.0 and abs(2.0 * math.log2(largest) + math.log2(most)) > 2.0 * _EXTREME:
+        raise ProgrammingError(
+            f"weights up to {most:.3g} on entries up to {largest:.3g} give errors that no float can hold: write "
+            f"weights / max(weights), or rescale the workload"
+        )
 
 
 def check_choice(what: str, value: object, choices: Iterable[str]) -> None:
@@ -113,13 +143,25 @@ def _real(value: object, *, least: float, open_ended: bool = False, finite: bool
 
 
 def _array(values: ArrayLike, otherwise: str) -> Matrix:
+    if np.ma.is_masked(values) or (isinstance(values, list | tuple) and any(map(_any_masked, values))):
+        raise ProgrammingError(f"{otherwise}; masked entries have no value: fill them, such as with .filled(0)")
     try:
         plain = np.asarray(values)
-        if plain.dtype.kind not in "biufO":  # text that looks like a number is not one, and complex numbers lose a part
+        # Text that looks like a number is not one, and complex numbers lose a part.
+        if plain.dtype.kind not in "biufO" or (plain.dtype.kind == "O" and not all(map(_number, plain.flat))):
             raise ProgrammingError(otherwise)
-        return np.array(plain, dtype=np.float64)
+        with np.errstate(over="ignore"):  # a long double beyond all floats becomes infinite, which is refused
+            return np.array(plain, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ProgrammingError(otherwise) from None
+
+
+def _any_masked(row: object) -> bool:
+    return bool(np.ma.is_masked(row)) or (isinstance(row, list | tuple) and any(x is np.ma.masked for x in row))
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, Real | Decimal | np.bool_)
 
 
 def _shown(value: object) -> str:

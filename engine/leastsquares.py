@@ -1,15 +1,20 @@
-"""B = W·L⁺ in floating point, carefully: the only place where a strategy is inverted."""
+"""B = W·L⁺ in floating point, carefully, for strategies as they are measured: rounded, weighted, of any rank.
+
+``strategy.best_reconstruction`` is its counterpart for the search, which refuses an L that does not span W.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _WELL_CONDITIONED = 1e-7
 _RELATIVE_RANK = 1e-12
@@ -17,15 +22,64 @@ _MANY = 512
 """Rows of a strategy from which on a look for cells among them is cheaper than its decomposition."""
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices."""
-    limit: AbstractContextManager[object] = _controller().limit(limits=1)
-    return limit
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices.
+
+    The limit is one for the whole process, so it is counted: the first to come sets it and the last to go restores
+    what was there. Callers in several threads would otherwise restore one another's limit, and keep it for good.
+    """
+    _limit.enter()
+    try:
+        yield
+    finally:
+        _limit.leave()
+
+
+class _Limit:
+    """The one limit and how many want it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._wanted = 0
+        self._restore: Callable[[], None] = lambda: None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._wanted == 0:
+                with _in_control():
+                    self._restore = _blas().limit(limits=1).restore_original_limits
+            self._wanted += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._wanted -= 1
+            if self._wanted == 0:
+                with _in_control():
+                    self._restore()
+
+
+_limit = _Limit()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread change the limit: from 3.8 on threadpoolctl ignores all but the thread that was the first to.
+
+    Nobody is in control afterwards, so that a caller who has set a limit of his own around this can take it back.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda *, force: None)
+    release(force=True)
+    try:
+        yield
+    finally:
+        release(force=True)
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> ThreadpoolController:
+    """Without OpenMP, which keeps its limit per thread: another thread may come to restore it."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def rebuild(workload: NDArray[np.float64], strategy: NDArray[np.float64]) -> NDArray[np.float64]:

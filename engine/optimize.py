@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.bounds import svd_bound
-from tacit.engine.checks import check_choice, check_manners, check_parameters, checked_weights, checked_workload
+from tacit.engine.checks import (
+    check_choice,
+    check_manners,
+    check_parameters,
+    check_range,
+    checked_weights,
+    checked_workload,
+)
 from tacit.engine.complete import reconstructed
 from tacit.engine.largest import Solve, least_largest
+from tacit.engine.leastsquares import one_thread
 from tacit.engine.portfolio import search
 from tacit.engine.reduce import Block, Reduction, reduce_workload
 from tacit.engine.strategies.adaptive import adaptive
@@ -30,7 +40,6 @@ from tacit.engine.strategies.weighted import weighted
 from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
 from tacit.engine.watch import Offset, Progress, Watch
 from tacit.errors import InternalError, ProgrammingError
-from threadpoolctl import threadpool_limits
 
 Maker: TypeAlias = Callable[..., Matrix]
 """What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
@@ -98,7 +107,8 @@ def optimize(
     are its own parameters (``gamma=`` and ``rank=`` of lrm, ``theta=`` and ``iterations=`` of coa).
 
     ``weights`` multiply the squared error of each query; ``objective="largest"`` minimises the largest of
-    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure.
+    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure. Only their
+    ratios, at most 1e60, matter to the strategy.
 
     ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
     bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
@@ -118,6 +128,7 @@ def optimize(
     """
     W = checked_workload(workload)
     omega = checked_weights(weights, len(W))
+    check_range(W, omega)
     check_choice("privacy", privacy, ("pure", "approximate"))
     check_choice("objective", objective, ("total", "largest"))
     check_manners(deadline, target_gap, reduce, progress, cancel)
@@ -128,21 +139,22 @@ def optimize(
         raise ProgrammingError(f"{', '.join(parameters)}: parameters belong to a strategy; name one")
     scale = _scale(W)
     W = W if scale == 1.0 else W / scale
+    weight = math.ldexp(1.0, math.frexp(float(omega.max()))[1] - 1)
+    omega = omega / weight
+    unit = scale * scale * weight
     request = _Request(privacy, strategy, reduce, parameters)
-    watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, scale), cancel=cancel)
-    # Small decompositions are far slower on several threads of a busy machine than on one.
-    with threadpool_limits(limits=1, user_api="blas"):
+    watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, unit), cancel=cancel)
+    with one_thread():
         if objective == "total":
             found = _total(W, omega, request, watch)
         else:
             found = _largest(W, omega, request, watch)
-    square = scale * scale
     return replace(
         found,
         B=found.B * scale,
-        error=found.error * square,
-        lower_bound=found.lower_bound * square,
-        trace=tuple((s, e * square, b * square) for s, e, b in found.trace),
+        error=found.error * unit,
+        lower_bound=found.lower_bound * unit,
+        trace=tuple((s, e * unit, b * unit) for s, e, b in found.trace),
     )
 
 
@@ -150,18 +162,21 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
     """Minimise Σ ω_i·(squared error of query i): the plain problem for diag(√ω)·W."""
     weighed = W if (omega == 1.0).all() else W * np.sqrt(omega)[:, None]
     name, L = _factor(weighed, request, watch)
-    bound = watch.lower_bound if request.strategy is None else None
+    proven = request.strategy is None
     try:
         L, B = reconstructed(W, L, request.privacy)
     except InternalError:
         name, L, B = _evened(W, weighed, request, watch)
-        bound = None
+        proven = False
     delta = sensitivity(L, request.privacy)
     error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
-    seconds = watch.seconds
-    bound = min(_certificate(weighed) if bound is None else bound, error)
+    bound = watch.lower_bound
+    # A run that has proven what was asked for, or was stopped with a bound of its own, needs no other.
+    if not proven and not (bound > 0.0 and (watch.interrupted() or error <= bound * (1.0 + watch.target_gap))):
+        bound = max(bound, _certificate(weighed, watch))
+    bound, seconds = min(bound, error), watch.seconds
     # A search that ended where it had been before keeps that point: rounding may have put it a hair below.
-    reached = ((s, max(e, error), b) for s, e, b in watch.trace if e >= error * (1.0 - 1e-9))
+    reached = ((s, max(e, error), min(b, bound)) for s, e, b in watch.trace if e >= error * (1.0 - 1e-9))
     trace = (*reached, (seconds, error, bound))
     return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
 
@@ -225,34 +240,38 @@ def _by_blocks(
     if len(reduction.blocks) > 1:
         keys = [(block.workload.shape, block.workload.tobytes()) for block in reduction.blocks]
     distinct = dict(zip(keys, reduction.blocks, strict=True))
-    copies = {key: keys.count(key) for key in distinct} if len(distinct) < len(keys) else dict.fromkeys(keys, 1)
+    copies = Counter(keys)
     errors = {key: float(np.sum(block.workload**2)) for key, block in distinct.items()}  # of identity
-    bounds = dict.fromkeys(distinct, 0.0)
-    costs = {key: float(np.prod(block.workload.shape)) for key, block in distinct.items()}
+    to_come = _sums_after([copies[key] * errors[key] for key in distinct])
+    work = [float(block.workload.size) for block in distinct.values()]
+    work_to_come = _sums_after(work)
+    done_error, done_bound = 0.0, 0.0
     names: dict[Any, str] = {}
     found: dict[Any, Matrix] = {}
-    for key, block in distinct.items():
-        others = [other for other in distinct if other != key]
-        offset = Offset(
-            error=sum(copies[other] * errors[other] for other in others),
-            lower_bound=sum(copies[other] * bounds[other] for other in others),
-            copies=copies[key],
-        )
-        share = costs[key] / sum(costs[other] for other in distinct if other not in names)
-        part = watch.part(share, offset)
+    for k, (key, block) in enumerate(distinct.items()):
+        offset = Offset(error=done_error + to_come[k], lower_bound=done_bound, copies=copies[key])
+        part = watch.part(work[k] / (work[k] + work_to_come[k]), offset)
         names[key], found[key] = solve(block.workload, privacy, part)
-        errors[key], bounds[key] = min(errors[key], part.error), part.lower_bound
+        errors[key] = min(errors[key], part.error)
+        done_error += copies[key] * errors[key]
+        done_bound += copies[key] * part.lower_bound
     leader = max(distinct, key=lambda key: copies[key] * errors[key])
     return names[leader], reduction.lift([found[key] for key in keys], privacy)
 
 
-def _certificate(W: Matrix) -> float:
-    """The best proven bound, for a strategy that brings none of its own."""
+def _sums_after(values: list[float]) -> list[float]:
+    """For every value the sum of those behind it; there may be thousands of blocks, so each is added once."""
+    return [*accumulate(reversed(values[1:]), initial=0.0)][::-1]
+
+
+def _certificate(W: Matrix, watch: Watch) -> float:
+    """The best bound that the time left proves, for a strategy that brings none of its own: one round at least."""
     bound = 0.0
     for block in reduce_workload(W).blocks:
-        watch = Watch(target_gap=TARGET_GAP)
-        dual(block.workload, "approximate", watch)
-        bound += max(watch.lower_bound, svd_bound(block.workload))
+        apart = Watch(target_gap=TARGET_GAP, cancel=watch.interrupted)
+        dual(block.workload, "approximate", apart)
+        # The dual's first round is this bound but for a few digits.
+        bound += apart.lower_bound if watch.interrupted() else max(apart.lower_bound, svd_bound(block.workload))
     return bound
 
 
@@ -274,8 +293,7 @@ def _scale(W: Matrix) -> float:
     return math.ldexp(1.0, math.frexp(largest)[1])
 
 
-def _scaled(progress: Callable[[Progress], None] | None, scale: float) -> Callable[[Progress], None] | None:
-    if progress is None or scale == 1.0:
+def _scaled(progress: Callable[[Progress], None] | None, unit: float) -> Callable[[Progress], None] | None:
+    if progress is None or unit == 1.0:
         return progress
-    square = scale * scale
-    return lambda p: progress(Progress(p.seconds, p.error * square, p.lower_bound * square))
+    return lambda p: progress(Progress(p.seconds, p.error * unit, p.lower_bound * unit))

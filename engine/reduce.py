@@ -78,16 +78,21 @@ def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
 
 
 def merge_rows(workload: Matrix) -> Matrix:
-    """Proportional rows as one row with the same WᵀW; zero rows dropped; at most as many rows as columns."""
+    """Proportional rows as one row with the same WᵀW; zero rows dropped."""
     W = workload[np.any(workload != 0.0, axis=1)]
     if W.shape[0] == 0:
         return W
-    lead = W[np.arange(W.shape[0]), np.argmax(W != 0.0, axis=1)]
+    rows = np.arange(W.shape[0])
+    lead, peak = W[rows, np.argmax(W != 0.0, axis=1)], W[rows, np.argmax(np.abs(W), axis=1)]
+    lead = np.where(np.abs(lead) < 2.0**-500 * np.abs(peak), peak, lead)  # a quotient of the two could overflow
     keys = W / lead[:, None] + 0.0
     if _clearly_distinct(keys):
         return W
     distinct, group = _distinct(keys.T, keys)
-    weight = np.sqrt(np.bincount(group, weights=lead**2))
+    largest = np.zeros(distinct.shape[1])
+    np.maximum.at(largest, group, np.abs(lead))
+    unit = np.ldexp(1.0, np.frexp(largest)[1])  # squares of tiny rows would vanish, and the rows with them
+    weight = unit * np.sqrt(np.bincount(group, weights=(lead / unit[group]) ** 2))
     first = np.full(distinct.shape[1], -1, dtype=np.intp)
     for row in range(W.shape[0] - 1, -1, -1):
         first[group[row]] = row

@@ -44,23 +44,26 @@ def coa(
     X = np.eye(n)
     theta_now = max(1.0, theta) if homotopy else theta
     while True:
-        X = _newton(X, V + theta_now * np.eye(n), iterations, inner, watch)
+        X = _newton(X, V, theta_now, iterations, inner, watch)
         if theta_now <= theta or watch.interrupted():
             break
         theta_now = max(theta_now * 0.1, theta)
     return np.asarray(scipy.linalg.cholesky(X, check_finite=False))
 
 
-def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> Matrix:
-    """Algorithm 1."""
+def _newton(X: Matrix, gram: Matrix, theta: float, iterations: int, inner: int, watch: Watch) -> Matrix:
+    """Algorithm 1 for V = WᵀW + θI; what is reported is the error itself, ⟨X⁻¹, WᵀW⟩, without θ."""
+    V = gram + theta * np.eye(len(gram))
     Z = _inverse(X)
     assert Z is not None
     F = float(np.vdot(Z, V))
     for _ in range(iterations):
+        if watch.interrupted():
+            break
         G = -Z @ V @ Z
-        D = _direction(Z, G, inner)
+        D = _direction(Z, G, inner, watch)
         slope = float(np.vdot(G, D))
-        if slope > -1e-14 * F or watch.interrupted():
+        if slope > -1e-14 * F:
             break
         alpha = 1.0
         while alpha > 1e-12:
@@ -73,11 +76,11 @@ def _newton(X: Matrix, V: Matrix, iterations: int, inner: int, watch: Watch) -> 
             alpha *= SHRINK
         else:
             break
-        watch.report(F)
+        watch.report(float(np.vdot(Z, gram)))
     return X
 
 
-def _direction(Z: Matrix, G: Matrix, steps: int) -> Matrix:
+def _direction(Z: Matrix, G: Matrix, steps: int, watch: Watch) -> Matrix:
     """Algorithm 2: conjugate gradients for the Newton direction with a diagonal of zeros (Problem 15)."""
     D = np.zeros_like(G)
     R = -G
@@ -85,7 +88,7 @@ def _direction(Z: Matrix, G: Matrix, steps: int) -> Matrix:
     P, old = R.copy(), float(np.vdot(R, R))
     enough = 1e-26 * max(old, 1e-270)
     for _ in range(steps + 1):  # the paper counts from 0 to T
-        if old <= enough:
+        if old <= enough or watch.interrupted():
             break
         half = G @ P @ Z
         H = -(half + half.T)  # −GPZ − ZPG: G, P and Z are symmetric, so one product serves both

@@ -44,9 +44,11 @@ def esm(
     recent, best, best_value = [value], M, value
     step = 1.0 / max(float(np.abs(gradient).max()), 1e-300)
     for _ in range(iterations):
+        if watch.interrupted():
+            break
         D = _project(M - step * gradient) - M
         slope = float(np.vdot(gradient, D))
-        if slope > -1e-12 or watch.interrupted():
+        if slope > -1e-12:
             break
         alpha = 1.0
         while True:

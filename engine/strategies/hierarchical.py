@@ -31,5 +31,5 @@ def hierarchical(workload: Matrix, privacy: Privacy, watch: Watch, *, branching:
 
 
 def _split(low: int, high: int, branching: int) -> list[tuple[int, int]]:
-    cuts = np.unique(np.linspace(low, high, max(2, branching) + 1).round().astype(int)).tolist()
+    cuts = np.unique(np.linspace(low, high, branching + 1).round().astype(int)).tolist()
     return list(pairwise(cuts))

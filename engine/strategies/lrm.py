@@ -10,6 +10,8 @@ from tacit.errors import ProgrammingError
 
 PENALTY_LIMIT = 1e10
 """β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
+STEPS = 25
+"""Steps of Algorithm 2 for every B."""
 
 
 def lrm(
@@ -35,6 +37,7 @@ def lrm(
     needed = int(np.linalg.matrix_rank(workload))
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
+    rank = _default_rank(needed) if rank is None else rank
     B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
     return _exact(workload, B, L)
 
@@ -55,7 +58,7 @@ def decompose(
     in every tenth round.
     """
     W = workload
-    r = rank if rank is not None else max(1, int(np.ceil(1.2 * np.linalg.matrix_rank(W))))
+    r = rank if rank is not None else _default_rank(int(np.linalg.matrix_rank(W)))
     B, L = _start(W, r, privacy)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
@@ -63,18 +66,24 @@ def decompose(
             before = L
             right = (penalty * W + multiplier) @ L.T
             B = scipy.linalg.solve(penalty * L @ L.T + np.eye(r), right.T, assume_a="pos", check_finite=False).T
-            L = _nesterov(B, W, multiplier, penalty, L, privacy)
+            L = _nesterov(B, W, multiplier, penalty, L, privacy, watch)
+            if watch.interrupted():
+                return B, L
             if float(np.linalg.norm(L - before)) <= 1e-3 * float(np.linalg.norm(L)):
                 break
         residual = W - B @ L
         _revive(L, residual)
         tau = float(np.linalg.norm(residual))
-        if tau <= gamma or penalty >= PENALTY_LIMIT or watch.interrupted():
+        if tau <= gamma or penalty >= PENALTY_LIMIT:
             break
         if k % 10 == 0:
             penalty *= 2.0
         multiplier = multiplier + penalty * residual
     return B, L
+
+
+def _default_rank(needed: int) -> int:
+    return max(1, int(np.ceil(1.2 * needed)))
 
 
 def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
@@ -85,7 +94,8 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     c·V in directions of L that B no longer uses cost about 2c·‖B‖² + s²/c² more, which is least at
     c³ = s²/‖B‖². There are enough such directions, because r ≥ rank(W) and B's columns stay in W's.
     """
-    P, sigma, N = scipy.linalg.svd(B, check_finite=False)
+    wide = B.shape[0] < B.shape[1]  # N has all directions of L; of P the strong ones do
+    P, sigma, N = scipy.linalg.svd(B, full_matrices=wide, check_finite=False)
     P = P[:, : sigma.size]
     residual = P.T @ (W - B @ L)
     kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > 1e-12 * sigma[0]))
@@ -123,7 +133,7 @@ def _revive(L: Matrix, residual: Matrix) -> None:
 
 
 def _nesterov(
-    B: Matrix, W: Matrix, multiplier: Matrix, penalty: float, L: Matrix, privacy: Privacy, steps: int = 25
+    B: Matrix, W: Matrix, multiplier: Matrix, penalty: float, L: Matrix, privacy: Privacy, watch: Watch
 ) -> Matrix:
     """Algorithm 2: minimise G(L) = β/2·tr(LᵀBᵀBL) − tr((βW + π)ᵀBL) over the columns' unit balls."""
     quadratic = penalty * B.T @ B
@@ -132,10 +142,10 @@ def _nesterov(
     omega = max(float(scipy.linalg.eigvalsh(quadratic, check_finite=False)[-1]), 1e-300)
     chi = L.size * 1e-12
     previous, current, old_delta, delta = L, L, 0.0, 1.0
-    for _ in range(steps):
+    for _ in range(STEPS):
         S = current + (old_delta - 1.0) / delta * (current - previous)
         step = _project(S - (quadratic @ S - linear) / omega, privacy)
-        if float(np.linalg.norm(S - step)) < chi:
+        if float(np.linalg.norm(S - step)) < chi or watch.interrupted():
             return step
         previous, current = current, step
         old_delta, delta = delta, (1.0 + float(np.sqrt(1.0 + 4.0 * delta * delta))) / 2.0

@@ -1,12 +1,18 @@
-"""The quick way to B for strategies of cells and a few sums, against the pseudo-inverse."""
+"""The quick way to B for strategies of cells and a few sums, against the pseudo-inverse; the threads of BLAS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
 import numpy as np
 import pytest
-from tacit.engine.leastsquares import by_cells, rebuild
+from tacit.engine import optimize
+from tacit.engine.leastsquares import by_cells, one_thread, rebuild
 from tacit.engine.strategies.p_identity import assemble
 from tacit.engine.strategy import Matrix, best_reconstruction
+from threadpoolctl import threadpool_info, threadpool_limits
 
 STREAM = np.random.default_rng(0)
 CELLS = 520
@@ -51,3 +57,58 @@ def test_other_strategies_are_left_to_the_decomposition() -> None:
     told_apart = np.vstack([told_apart, np.arange(2 * CELLS) == 3])
     B = best_reconstruction(np.hstack([W, W]), told_apart)
     assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(told_apart)).max() <= 1e-9
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert blas_threads() == {2}
+        yield
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_last_to_go_restores_the_threads() -> None:
+    entered, left = Event(), Event()
+
+    def second() -> set[int]:
+        with one_thread():
+            entered.set()
+            assert left.wait(10)
+            return blas_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        with one_thread():
+            other = pool.submit(second)
+            assert entered.wait(10)
+        left.set()
+        assert other.result(10) == {1}
+    assert blas_threads() == {2}
+    with pytest.raises(ZeroDivisionError), one_thread(), one_thread():
+        assert blas_threads() == {1}
+        _ = 1 / 0
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_searches_in_parallel_leave_the_threads_as_they_were() -> None:
+    together = Barrier(4)
+
+    def search(size: int) -> set[int]:
+        together.wait(10)
+        seen: list[set[int]] = []
+        for privacy in ("approximate", "pure"):
+            optimize(
+                np.tril(np.ones((size, size))),
+                privacy=privacy,  # type: ignore[arg-type]
+                deadline=0.2,
+                progress=lambda _: seen.append(blas_threads()),
+            )
+        return set().union(*seen)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(search, (3, 5, 8, 13))) == [{1}] * 4
+    assert blas_threads() == {2}

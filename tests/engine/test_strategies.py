@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
 
@@ -64,7 +67,9 @@ def check(W: np.ndarray, s: Strategy) -> None:
     assert s.lower_bound <= s.error
     errors = [e for _, e, _ in s.trace]
     assert errors == sorted(errors, reverse=True)
-    assert s.trace[-1][1:] == (s.error, s.lower_bound)
+    for column in (0, 2):
+        assert [point[column] for point in s.trace] == sorted(point[column] for point in s.trace)
+    assert s.trace[-1] == (s.seconds, s.error, s.lower_bound)
 
 
 @pytest.mark.parametrize("privacy", KINDS)
@@ -246,6 +251,35 @@ def test_domains_need_not_be_powers_of_two(n: int) -> None:
     assert optimize(W, strategy="hierarchical", branching=n).sensitivity == 2
 
 
+def test_wavelet_is_privelet_with_its_weights() -> None:
+    """Coefficients and weights as published: the mean by n, (mean of the left half − of the right)/2 by the size."""
+    x = np.random.default_rng(0).normal(size=16)
+    expected, size = [16 * x.mean()], 16
+    while size > 1:
+        for part in x.reshape(-1, size):
+            left, right = part.reshape(2, -1).mean(axis=1)
+            expected.append(size * (left - right) / 2)
+        size //= 2
+    assert optimize(np.eye(16), strategy="wavelet").L @ x == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("homotopy", [False, True])
+def test_coa_reports_the_error_and_not_its_objective(homotopy: bool) -> None:
+    W = ranges(6, 12)
+    seen: list[float] = []
+    s = optimize(
+        W,
+        privacy="approximate",
+        strategy="coa",
+        theta=0.5,
+        iterations=1,
+        homotopy=homotopy,
+        progress=lambda p: seen.append(p.error),
+    )
+    check(W, s)
+    assert seen[-1] == pytest.approx(s.error, rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_approximate_is_certified_on_random_workloads(seed: int) -> None:
     stream = np.random.default_rng(seed)
@@ -348,6 +382,58 @@ def test_a_deadline_and_a_cancel_give_the_best_so_far_with_a_true_bound() -> Non
     assert s.seconds < 4.0
 
 
+def test_a_deadline_holds_for_thousands_of_blocks() -> None:
+    start = time.process_time()
+    assert optimize(np.diag(np.arange(1.0, 3001.0)), deadline=0.1).gap <= 1e-9
+    assert time.process_time() - start < 6.0  # most of it is reading and writing n×n matrices
+
+
+@pytest.mark.parametrize("name", strategies())
+def test_a_deadline_holds_for_named_strategies_and_their_certificates(name: str) -> None:
+    W = ranges(300, 600)
+    for privacy in KINDS:
+        try:
+            s = optimize(W, privacy=privacy, strategy=name, deadline=0.0)
+        except NotSupportedError:
+            continue
+        check(W, s)
+        assert s.lower_bound > 0.0
+        assert s.seconds < 2.0
+
+
+def test_a_cancelled_certificate_is_a_true_bound_and_its_time_counts() -> None:
+    """The first question comes from the certificate: identity asks none."""
+    W = ranges(60, 90)
+    asked: list[bool] = []
+
+    def cancel() -> bool:
+        asked.append(True)
+        return True
+
+    whole, stopped = optimize(W, strategy="identity"), optimize(W, strategy="identity", cancel=cancel)
+    assert asked
+    assert 0.0 < stopped.lower_bound < whole.lower_bound <= whole.error == stopped.error
+    start = time.perf_counter()
+    timed = optimize(W, strategy="identity")
+    assert 0.5 * (time.perf_counter() - start) < timed.seconds == timed.trace[-1][0]
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+def test_a_bound_that_a_named_run_has_proven_is_kept(reduce: bool) -> None:
+    seen: list[float] = []
+    s = optimize(
+        prefix(8),
+        privacy="approximate",
+        strategy="dual",
+        target_gap=0.0,
+        reduce=reduce,
+        progress=lambda p: seen.append(p.lower_bound),
+    )
+    check(prefix(8), s)
+    assert s.lower_bound == pytest.approx(max(seen), rel=1e-12)
+    assert s.gap <= 1e-8
+
+
 def test_many_cells_are_planned_without_an_n_by_n_matrix() -> None:
     stream = np.random.default_rng(0)
     W = stream.normal(size=(12, 9000))
@@ -379,6 +465,79 @@ def test_scale_is_only_a_factor(privacy: str, scale: float) -> None:
     check(W, plain)
     assert np.linalg.norm((scaled.B / scale) @ scaled.L - W) <= 1e-9 * np.linalg.norm(W)
     assert scaled.error / scale / scale == pytest.approx(plain.error, rel=2e-3)
+
+
+@pytest.mark.parametrize("scale", [1e308, 2.0**500, 2.0**-500, 1e-310])
+def test_a_workload_whose_squares_are_no_floats_is_refused(scale: float) -> None:
+    with pytest.raises(ProgrammingError, match="rescale the workload"):
+        optimize([[scale, 0.0], [scale, -scale]])
+    for edge in (2.0**499, 2.0**-499):
+        s = optimize([[0.0, -edge]])
+        assert s.error == edge**2 == pytest.approx(s.lower_bound)
+
+
+@pytest.mark.parametrize("privacy", KINDS)
+def test_tiny_entries_beside_ordinary_ones_neither_overflow_nor_vanish(privacy: str) -> None:
+    for tiny in ([[1e-310, 1.0], [2e-310, 1.0]], [[1e-200, 1e-200], [2e-200, 2e-200]]):
+        W = np.array([*tiny, [1.0, 0.0]])
+        check(W, optimize(W, privacy=privacy))
+
+
+@pytest.mark.parametrize("objective", ["total", "largest"])
+@pytest.mark.parametrize("privacy", KINDS)
+def test_a_common_factor_of_the_weights_is_only_a_factor(privacy: str, objective: str) -> None:
+    W, weights = prefix(5), np.array([1.0, 1.5, 0.25, 1.0, 1.0])
+    seen: dict[float, list[float]] = {}
+    found = {}
+    for factor in (1.0, 2.0**-330, 2.0**330):
+        told = seen.setdefault(factor, [])
+        found[factor] = optimize(
+            W,
+            privacy=privacy,  # type: ignore[arg-type]
+            objective=objective,  # type: ignore[arg-type]
+            weights=factor * weights,
+            progress=lambda p, told=told: told.extend((p.error, p.lower_bound)),
+        )
+    plain = found[1.0]
+    for factor, s in found.items():
+        assert s.L.tobytes() == plain.L.tobytes()
+        assert (s.error / factor, s.lower_bound / factor) == (plain.error, plain.lower_bound)
+        assert [value / factor for value in seen[factor]] == seen[1.0]
+        assert [(e / factor, b / factor) for _, e, b in s.trace] == [(e, b) for _, e, b in plain.trace]
+
+
+@pytest.mark.parametrize("weights", [[1e155] * 3, [1e-320] * 3, [1e-101, 1.0, 1.0], [1e31, 1e-30, 1.0]])
+def test_weights_that_squares_cannot_hold_are_refused_with_what_to_write(weights: list[float]) -> None:
+    with pytest.raises(ProgrammingError, match=re.escape("write weights / max(weights)")):
+        optimize(prefix(3), weights=weights)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_weights_and_entries_that_are_extreme_together_are_refused(sign: int) -> None:
+    W, weights = prefix(3) * 10.0 ** (140 * sign), np.full(3, 10.0 ** (90 * sign))
+    with pytest.raises(ProgrammingError, match="no float can hold"):
+        optimize(W, weights=weights)
+    assert optimize(W, weights=1.0 / weights).gap < 1.0
+
+
+@pytest.mark.parametrize("name", strategies())
+@pytest.mark.parametrize("privacy", KINDS)
+def test_extreme_weights_are_taken(privacy: str, name: str) -> None:
+    weights = np.array([1e60, 1.0, 1e30, 1.0])
+    try:
+        s = optimize(prefix(4), privacy=privacy, strategy=name, weights=weights)  # type: ignore[arg-type]
+    except NotSupportedError:
+        return
+    assert np.allclose(s.B @ s.L, prefix(4))
+    assert s.error == pytest.approx(float(weights @ (s.sensitivity**2 * np.sum(s.B**2, axis=1))))
+    assert 0.9e60 < s.lower_bound <= s.error
+
+
+def test_the_sign_of_a_zero_changes_nothing() -> None:
+    W = np.array([[1.0, -0.0, 1.0], [-0.0, 1.0, 1.0], [-0.0, -0.0, -1.0]])
+    for name in (None, "results", "lrm"):
+        signed, plain = optimize(W, strategy=name), optimize(W + 0.0, strategy=name)
+        assert (signed.L.tobytes(), signed.B.tobytes()) == (plain.L.tobytes(), plain.B.tobytes())
 
 
 @pytest.mark.parametrize("privacy", KINDS)
@@ -414,6 +573,13 @@ def test_same_input_same_strategy() -> None:
         [[10**400]],
         [[None]],
         None,
+        np.array([["1", "2"]], dtype=object),
+        np.array([[1.0, "2"]], dtype=object),
+        np.array([[np.longdouble("1e400")]]),
+        np.array([[np.longdouble("1e400"), 1]], dtype=object),
+        np.ma.array([[1.0, 2.0]], mask=[[False, True]]),
+        [np.ma.array([1.0, 2.0], mask=[False, True]), [1.0, 2.0]],
+        [[np.ma.masked, 1.0]],
     ],
 )
 def test_what_is_no_workload_is_refused(wrong: object) -> None:
@@ -459,6 +625,9 @@ def test_wrong_arguments_are_refused_with_what_to_write(workload: object, argume
 
 def test_arguments_of_other_number_types_are_taken() -> None:
     W = np.tril(np.ones((4, 4)))
+    mixed = np.array([[1, Decimal("2.5"), Fraction(1, 2), True, np.float32(1.0), np.True_]], dtype=object)
+    for workload in (mixed, np.ma.array(W), W.astype(np.longdouble), W.astype(bool).tolist()):
+        check(np.array(workload, dtype=float), optimize(workload, weights=np.ma.array(np.ones(len(workload)))))
     for arguments in (
         {"deadline": np.float32(1.0), "target_gap": 0, "reduce": np.True_},
         {"deadline": np.inf, "strategy": "lrm", "gamma": 0, "rank": np.int64(5), "rounds": 3},
