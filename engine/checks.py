@@ -38,8 +38,8 @@ def checked_workload(workload: ArrayLike) -> Matrix:
     largest = max(float(W.max()), -float(W.min()))
     if largest != 0.0 and not 2.0**-_EXTREME <= largest <= 2.0**_EXTREME:
         raise ProgrammingError(
-            f"the largest entry of this workload is {largest:.3g}, and its square is no ordinary float: rescale the "
-            f"workload, such as workload / {largest:.3g}, and multiply the answers by that"
+            f"the largest entry of this workload is {largest:.3g}, and its square is no ordinary float: scale its "
+            f"rows, such as workload / {largest:.3g}, and multiply the answers by that"
         )
     return W
 
