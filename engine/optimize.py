@@ -139,7 +139,7 @@ def optimize(
         raise ProgrammingError(f"{', '.join(parameters)}: parameters belong to a strategy; name one")
     scale = _scale(W)
     W = W if scale == 1.0 else W / scale
-    weight = math.ldexp(1.0, math.frexp(float(omega.max()))[1] - 1)
+    weight = math.ldexp(1.0, round(float(np.log2(omega).mean())))  # the typical one: strategies' γ and θ are absolute
     omega = omega / weight
     unit = scale * scale * weight
     request = _Request(privacy, strategy, reduce, parameters)

@@ -145,8 +145,12 @@ def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) ->
             return
         if contest.enter("low-rank", low_rank(W, "pure", watch, levels=24)) > 1.5 * contest.error or watch.stop():
             return
-    levels = 140 if n >= SMALL else min(140, 24 + 3 * rank)  # few numbers settle sooner
+    levels = 140 if n >= SMALL else min(140, 8 + 4 * rank)  # few numbers settle sooner
     contest.enter("low-rank", low_rank(W, "pure", watch, levels=levels))
+    for rows, start in ((rank + 1, 0), (rank + 2, 1)):  # of few directions, a row or two more find other minima
+        if rank <= 12 and not watch.stop():
+            L = low_rank(W, "pure", watch, rows=rows, start=start, levels=8 + 4 * rank, iterations=20)
+            contest.enter("low-rank", L)
     if contest.name == "low-rank" and rank > 12 and rank * n <= 2400 and not watch.stop():
         contest.enter("lrm", lrm(W, "pure", watch))
 
