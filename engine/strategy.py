@@ -99,7 +99,7 @@ def best_reconstruction(workload: Matrix, strategy: Matrix, *, by_row: bool = Tr
         plain = plain + (W - plain @ L) @ inverse  # one step of refinement: it loses digits of a stiff L
         missing = _share(W - plain @ L, W, by_row)
         smaller = B is None or np.linalg.norm(plain) < np.linalg.norm(B)
-        if (smaller and missing <= RESIDUAL) or (missing < off and not off <= RESIDUAL / 10):
+        if B is None or (smaller and missing <= RESIDUAL) or (missing < off and not off <= RESIDUAL / 10):
             B, off = plain, missing
     if not off <= RESIDUAL:
         raise InternalError("the strategy does not span the workload")
