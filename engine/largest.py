@@ -19,8 +19,8 @@ ROUNDS = 60
 """Reweightings under (ε, δ)."""
 GAP = 1e-3
 """Where they stop."""
-TRIALS = 6
-"""Weighted problems tried under pure ε, each with a part of the effort, before the best gets all of it."""
+POWERS = (1.0, 0.5, 1.0, 0.5)
+"""How far the shares move towards the errors in each further trial under pure ε."""
 
 Solve: TypeAlias = Callable[[Vector, float, Watch], Strategy]
 """The strategy of least Σ ω_i·(error of i) for weights ω, at a share of the full effort."""
@@ -107,7 +107,7 @@ def _try(solve: Solve, shares: Vector, record: _Record, named: bool) -> _Trial:
     best = measured(record.even, 0.25, None)
     if not watch.stop():
         best = measured(shares, 0.25, best)
-    for power in () if named else (1.0, 0.5, 1.0, 0.5)[: TRIALS - 2]:
+    for power in () if named else POWERS:
         if watch.stop():
             return best
         best = measured(record.moved(best, power), 0.25, best)
