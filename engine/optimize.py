@@ -29,6 +29,7 @@ from tacit.engine.strategies.adaptive import adaptive
 from tacit.engine.strategies.coa import coa
 from tacit.engine.strategies.dual import dual
 from tacit.engine.strategies.esm import esm
+from tacit.engine.strategies.free import free
 from tacit.engine.strategies.hierarchical import hierarchical
 from tacit.engine.strategies.identity import identity
 from tacit.engine.strategies.low_rank import low_rank
@@ -56,6 +57,7 @@ _BY_NAME: dict[str, Maker] = {
     "weighted": weighted,
     "p-identity": p_identity,
     "low-rank": low_rank,
+    "free": free,
     "dual": dual,
 }
 

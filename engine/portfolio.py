@@ -16,6 +16,7 @@ from tacit.engine.complete import reconstructed
 from tacit.engine.reduce import compress_rows
 from tacit.engine.strategies.adaptive import adaptive
 from tacit.engine.strategies.dual import dual
+from tacit.engine.strategies.free import directions, refined
 from tacit.engine.strategies.hierarchical import hierarchical
 from tacit.engine.strategies.identity import identity
 from tacit.engine.strategies.low_rank import low_rank
@@ -39,6 +40,8 @@ SCREENING = 15
 """Steps that tell a good start point from a poor one."""
 SMALL_ENOUGH = 128
 """Cells up to which the queries' best weights are found in full, whatever family wins."""
+REFINED = 96
+"""Cells up to which a free L is tried from the best so far."""
 SMALL = 48
 """Cells below which a nearly singular W is searched as a thin one, whatever its rank is, and for longer."""
 
@@ -124,6 +127,24 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
         contest.enter("adaptive", adaptive(W, "pure", watch))
     if contest.effort >= 1.0 and not watch.stop():
         _retry_low_rank(W, sigma[:rank], contest, watch)
+        _refine(W, rank, contest, watch)
+
+
+def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
+    """A free L of few cells, from several sides: up to 6 % better, beyond 100 cells hardly at all."""
+    n = W.shape[1]
+    if not 7 <= n <= REFINED:  # of fewer cells the families before find the same
+        return
+    begins: list[tuple[Callable[[], Matrix], float, float]] = []
+    if n < SMALL:
+        begins += [(lambda: directions(W, 2), 0.016, 0.1)]
+    if n < SMALL and rank > 3:
+        begins += [(lambda: np.eye(n), 0.016, 0.3), (lambda: np.eye(n), 0.004, 0.07)]
+    if rank > 3:
+        begins += [(lambda: contest.best, 0.004, 0.07), (lambda: contest.best, 0.016, 0.04)]
+    for start, (begin, rounding, slack) in enumerate(begins):
+        if not watch.stop():
+            contest.enter("free", refined(W, begin(), watch, rounding=rounding, slack=slack, start=start))
 
 
 def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) -> None:
@@ -147,10 +168,6 @@ def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) ->
             return
     levels = 140 if n >= SMALL else min(140, 8 + 4 * rank)  # few numbers settle sooner
     contest.enter("low-rank", low_rank(W, "pure", watch, levels=levels))
-    for rows, start in ((rank + 1, 0), (rank + 2, 1)):  # of few directions, a row or two more find other minima
-        if rank <= 12 and not watch.stop():
-            L = low_rank(W, "pure", watch, rows=rows, start=start, levels=8 + 4 * rank, iterations=20)
-            contest.enter("low-rank", L)
     if contest.name == "low-rank" and rank > 12 and rank * n <= 2400 and not watch.stop():
         contest.enter("lrm", lrm(W, "pure", watch))
 

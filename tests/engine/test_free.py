@@ -1,0 +1,52 @@
+"""A free L: below the other families on small workloads, and exact when it gives directions up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tacit.engine import optimize
+from tacit.engine.strategies.free import refined
+from tacit.engine.strategy import best_reconstruction, sensitivity
+from tacit.engine.watch import Watch
+
+
+def paired(m: int, seed: int) -> np.ndarray:
+    """m ranges with ends of their own: half as many queries as cells, so that many directions are seen by none."""
+    ends = np.sort(np.random.default_rng(seed).permutation(2 * m).reshape(m, 2), axis=1)
+    cells = np.arange(2 * m)
+    return ((ends[:, :1] <= cells) & (cells < ends[:, 1:])) * 1.0
+
+
+def together() -> np.ndarray:
+    """30 ranges over 20 cells, two of which nearly every query takes together."""
+    ends = np.sort(np.random.default_rng(2).integers(0, 20, (30, 2)), axis=1)
+    cells = np.arange(20)
+    return ((ends[:, :1] <= cells) & (cells <= ends[:, 1:])) * 1.0
+
+
+@pytest.mark.parametrize(("W", "share"), [(paired(20, 1), 0.98), (together(), 0.995)], ids=["paired ends", "together"])
+def test_default_is_below_every_other_family(W: np.ndarray, share: float) -> None:
+    others = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "low-rank", "lrm")
+    best = min(optimize(W, strategy=name, reduce=True).error for name in others)
+    found = optimize(W)
+    assert found.name == "free"
+    assert found.error <= share * best
+
+
+def test_what_no_query_sees_is_given_up_exactly() -> None:
+    W = paired(20, 1)
+    n = W.shape[1]
+    start = optimize(W, strategy="p-identity").L
+    L = refined(W, start, Watch(), rounding=0.004, slack=0.07)
+    rank = int(np.linalg.matrix_rank(L, tol=1e-8))
+    assert np.linalg.matrix_rank(W) < rank < n
+    B = best_reconstruction(W, L)
+    assert np.abs(B @ L - W).max() < 1e-12
+    assert sensitivity(L, "pure") == pytest.approx(1.0, abs=1e-2)
+
+
+def test_is_deterministic_and_takes_its_own_side() -> None:
+    W = together()
+    first, again, other = (optimize(W, strategy="free", start=start) for start in (0, 0, 1))
+    assert first.L.tobytes() == again.L.tobytes()
+    assert first.L.tobytes() != other.L.tobytes()
