@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine.strategy import Vector
+from tacit.engine.strategy import Matrix, Vector
 from tacit.engine.watch import Watch
 
 Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]
@@ -114,3 +114,71 @@ def _line_search(
         ratio = -promised / (2.0 * excess) if np.isfinite(excess) and excess > 0.0 else 0.1
         step *= min(0.5, max(0.1, ratio))
     return None, None, None
+
+
+Objectives: TypeAlias = Callable[[Matrix, NDArray[np.intp]], tuple[Vector, Matrix]]
+"""Points (one in each row) and which descents they belong to, in; values and gradients out."""
+
+
+def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch: Watch, *, memory: int = 6) -> Matrix:
+    """Where at most ``iterations`` steps of ``lbfgs``, without bounds, lead from every row of ``start``.
+
+    The descents know nothing of one another; they share the calls, which is what small ones spend their time on.
+    """
+    x = start.copy()
+    going = np.arange(len(x))
+    f, g = objective(x, going)
+    pairs: list[tuple[Matrix, Matrix, Vector]] = []
+    history = [f.copy()]
+    for _ in range(iterations):
+        d = _two_loop_together(g, pairs)
+        slope = np.einsum("ki,ki->k", g, d)
+        lost = ~(slope < 0.0)  # back to the gradient
+        d[lost], slope[lost] = -g[lost], -np.einsum("ki,ki->k", g[lost], g[lost])
+        step = np.ones(len(x)) if pairs else np.minimum(1.0, 1.0 / np.maximum(np.abs(d).max(axis=1), 1e-300))
+        x_next, f_next, g_next = x.copy(), f.copy(), g.copy()
+        rest = going[slope[going] < 0.0]
+        for _ in range(20):
+            if not rest.size:
+                break
+            trial = x[rest] + step[rest, None] * d[rest]
+            value, gradient = objective(trial, rest)
+            promised = step[rest] * slope[rest]
+            good = np.isfinite(value) & (value <= f[rest] + 1e-4 * promised)
+            done = rest[good]
+            x_next[done], f_next[done], g_next[done] = trial[good], value[good], gradient[good]
+            excess = np.where(np.isfinite(value), value, np.inf)[~good] - f[rest[~good]] - promised[~good]
+            rest, promised = rest[~good], promised[~good]
+            ratio = np.where(np.isfinite(excess) & (excess > 0.0), -promised / (2.0 * np.maximum(excess, 1e-300)), 0.1)
+            step[rest] *= np.clip(ratio, 0.1, 0.5)
+        s, y = x_next - x, g_next - g
+        curvature = np.einsum("ki,ki->k", s, y)
+        sizes = np.einsum("ki,ki->k", s, s) * np.einsum("ki,ki->k", y, y)
+        curvature[curvature <= 1e-10 * np.sqrt(sizes)] = np.inf  # such a pair says nothing: its weights become zero
+        pairs.append((s, y, curvature))
+        del pairs[:-memory]
+        x, f, g = x_next, f_next, g_next
+        history.append(f.copy())
+        if len(history) > 5:
+            going = going[(history[-6] - f > STALL * np.abs(f))[going]]
+        if not going.size or watch.interrupted():
+            break
+    return x
+
+
+def _two_loop_together(g: Matrix, pairs: list[tuple[Matrix, Matrix, Vector]]) -> Matrix:
+    """``_two_loop`` for every row."""
+    q = -g
+    weights = []
+    for s, y, curvature in reversed(pairs):
+        weight = np.einsum("ki,ki->k", s, q) / curvature
+        q -= weight[:, None] * y
+        weights.append(weight)
+    if pairs:
+        s, y, curvature = pairs[-1]
+        length = np.einsum("ki,ki->k", y, y)
+        sound = np.isfinite(curvature) & (length > 0.0)
+        q *= np.where(sound, curvature / np.where(length > 0.0, length, 1.0), 1.0)[:, None]
+    for (s, y, curvature), weight in zip(pairs, reversed(weights), strict=True):
+        q += (weight - np.einsum("ki,ki->k", y, q) / curvature)[:, None] * s
+    return q

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tacit.engine import optimize
-from tacit.engine.strategies.free import refined
+from tacit.engine.descent import lbfgs_together
+from tacit.engine.strategies.free import Begin, refined
 from tacit.engine.strategy import best_reconstruction, sensitivity
 from tacit.engine.watch import Watch
 
@@ -24,7 +25,16 @@ def together() -> np.ndarray:
     return ((ends[:, :1] <= cells) & (cells <= ends[:, 1:])) * 1.0
 
 
-@pytest.mark.parametrize(("W", "share"), [(paired(20, 1), 0.98), (together(), 0.995)], ids=["paired ends", "together"])
+def few() -> np.ndarray:
+    """Four queries, each over a random half of the cells."""
+    return (np.random.default_rng(2).random((4, 16)) < 0.5) * 1.0
+
+
+@pytest.mark.parametrize(
+    ("W", "share"),
+    [(paired(20, 1), 0.98), (together(), 0.995), (few(), 0.93)],
+    ids=["paired ends", "together", "few queries"],
+)
 def test_default_is_below_every_other_family(W: np.ndarray, share: float) -> None:
     others = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "low-rank", "lrm")
     best = min(optimize(W, strategy=name, reduce=True).error for name in others)
@@ -37,12 +47,26 @@ def test_what_no_query_sees_is_given_up_exactly() -> None:
     W = paired(20, 1)
     n = W.shape[1]
     start = optimize(W, strategy="p-identity").L
-    L = refined(W, start, Watch(), rounding=0.004, slack=0.07)
+    (L,) = refined(W, [Begin(start, 0.004, 0.07)], Watch())
     rank = int(np.linalg.matrix_rank(L, tol=1e-8))
     assert np.linalg.matrix_rank(W) < rank < n
     B = best_reconstruction(W, L)
     assert np.abs(B @ L - W).max() < 1e-12
     assert sensitivity(L, "pure") == pytest.approx(1.0, abs=1e-2)
+
+
+def test_many_descents_end_where_each_would_alone() -> None:
+    W = together()
+    begins = [Begin(np.eye(20), 0.016, 0.3), Begin(np.vstack([np.eye(20), np.ones((1, 20))]), 0.016, 0.1)]
+    stream = np.random.default_rng(0)
+
+    def value(points: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        shifted = points - which[:, None]
+        return (shifted**4 + shifted**2).sum(axis=1), 4 * shifted**3 + 2 * shifted
+
+    start = stream.normal(size=(3, 5))
+    assert np.abs(lbfgs_together(value, start, 50, Watch()) - np.arange(3)[:, None]).max() < 1e-4
+    assert all(L.shape[1] == 20 for L in refined(W, begins, Watch(), levels=4))
 
 
 def test_is_deterministic_and_takes_its_own_side() -> None:

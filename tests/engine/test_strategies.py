@@ -42,7 +42,7 @@ NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing exampl
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
 
 
-QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 60}}
+QUICK = {"low-rank": {"levels": 25}, "lrm": {"rounds": 60}, "free": {"levels": 10}}
 """Shorter searches where the default is made for larger workloads: the properties hold whenever one stops."""
 
 
