@@ -142,7 +142,7 @@ def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
             begins += [Begin(np.eye(n), 0.004, 0.07), *[Begin(np.eye(n), 0.016, 0.3)] * (tries - 1)]
         for L in refined(W, begins, watch, levels=24 if rank > 3 else 12):
             contest.enter("free", L)
-    if rank > 3 and not watch.stop():
+    if rank > 3 and (n < SMALL or 3 * rank > n) and not watch.stop():
         for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=1):
             contest.enter("free", L)
 
@@ -166,7 +166,7 @@ def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) ->
             return
         if contest.enter("low-rank", low_rank(W, "pure", watch, levels=24)) > 1.5 * contest.error or watch.stop():
             return
-    levels = 140 if n >= SMALL else min(140, 8 + 4 * rank)  # few numbers settle sooner
+    levels = min(140, 8 + 4 * rank) if rank <= 9 or n < SMALL else 140  # few numbers settle sooner
     contest.enter("low-rank", low_rank(W, "pure", watch, levels=levels))
     for rows, start in ((rank + 1, 0), (rank + 2, 1)):  # of few directions, a row or two more find other minima
         if rank <= 12 and n >= SMALL and not watch.stop():

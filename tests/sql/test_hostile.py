@@ -1,9 +1,11 @@
-"""Hostile text and TPC-H: each statement explains or fails with an error of tacit's own, quickly, and costs nothing."""
+"""Hostile text and TPC-H: each statement explains or fails with an error of tacit's own, and costs nothing.
+
+How long each takes is printed by benchmarks/hostile.py.
+"""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,6 @@ from conftest import AWKWARD
 
 sys.path.pop(0)
 
-SECONDS = 1.0
-"""Of this process's own time, so that a busy machine does not fail the test."""
 COLUMNS = {
     "i": {"min": -10, "max": 110}, "b": {"min": -1000, "max": 1000}, "u": {"min": 0, "max": 100},
     "d": {"min": -1.5, "max": 20.25}, "f": {"min": 0.0, "max": 19.0}, "n": {"min": 0, "max": 18.5},
@@ -58,9 +58,8 @@ def warehouse() -> Iterator[Connection]:
     yield from opened(tpch.SCHEMA, tpch.POLICY)
 
 
-def outcome(connection: Connection, sql: str, seconds: float = SECONDS) -> str:
+def outcome(connection: Connection, sql: str) -> str:
     """ "explained", or the class of the error."""
-    started = time.process_time()
     try:
         connection.explain(sql, epsilon=0.5)
         found = "explained"
@@ -68,7 +67,6 @@ def outcome(connection: Connection, sql: str, seconds: float = SECONDS) -> str:
         assert not isinstance(error, errors.InternalError), error
         assert not isinstance(error, errors.SqlError) or error.hint
         found = type(error).__name__
-    assert time.process_time() - started < seconds
     return found
 
 
@@ -83,8 +81,7 @@ def test_hostile(victim: Connection, sql: str) -> None:
 
 @pytest.mark.parametrize("number", range(1, 23))
 def test_tpch(warehouse: Connection, number: int) -> None:
-    # The first query has 756 cells; the search for its strategy, not the compiler, takes about a second.
-    found = outcome(warehouse, tpch.QUERIES[number - 1], 3.0 if number == 1 else SECONDS)
+    found = outcome(warehouse, tpch.QUERIES[number - 1])
     assert (found == "explained") == (number in (1, 6)), found
 
 
