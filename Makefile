@@ -10,7 +10,7 @@ demo: .venv/demo links  ## answer a batch over a generated clinic and show what 
 	@$(PY) examples/clinic.py
 
 test: .venv/dev links  ## the whole test suite, doctests and README blocks included
-	@$(PY) -m pytest -n 2
+	@$(PY) -m pytest -n 2 --dist loadgroup
 
 audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit

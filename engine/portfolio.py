@@ -136,13 +136,16 @@ def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
     if not 7 <= n <= REFINED or rank < 3:  # of fewer cells or directions the families before find the same
         return
     if n < SMALL:
-        tries = 1 if rank <= 3 else 2 if n >= SMALL // 2 else 4
+        tries = 1 if rank <= 3 else 2 if n >= SMALL // 2 else 3
         begins = [Begin(directions(W, extra, start), 0.016, 0.1) for extra in (1, 2, 4) for start in range(tries)]
         if rank > 3:
-            begins += [Begin(np.eye(n), 0.004, 0.07), *[Begin(np.eye(n), 0.016, 0.3)] * (tries - 1)]
+            begins += [Begin(np.eye(n), 0.016, 0.3)] * tries
+            begins += [Begin(L, 0.004, 0.07) for L in (np.eye(n), contest.best)] * 2
+            begins += [Begin(contest.best, 0.016, 0.04)] * 2
         for L in refined(W, begins, watch, levels=24 if rank > 3 else 12):
             contest.enter("free", L)
-    if rank > 3 and (n < SMALL or 3 * rank > n) and not watch.stop():
+    again = rank > 3 if n < SMALL else 3 * rank > n  # thin and wide, it gains nothing
+    if again and n >= SMALL // 2 and not watch.stop():
         for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=1):
             contest.enter("free", L)
 
@@ -169,7 +172,7 @@ def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) ->
     levels = min(140, 8 + 4 * rank) if rank <= 9 or n < SMALL else 140  # few numbers settle sooner
     contest.enter("low-rank", low_rank(W, "pure", watch, levels=levels))
     for rows, start in ((rank + 1, 0), (rank + 2, 1)):  # of few directions, a row or two more find other minima
-        if rank <= 12 and n >= SMALL and not watch.stop():
+        if rank <= 12 and (rank > 3 or n >= SMALL) and not watch.stop():
             L = low_rank(W, "pure", watch, rows=rows, start=start, levels=8 + 4 * rank, iterations=20)
             contest.enter("low-rank", L)
     if contest.name == "low-rank" and rank > 12 and rank * n <= 2400 and not watch.stop():

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FIGURES = {f"LRM {k}" for k in range(2, 10)} | {f"COA {k}" for k in range(1, 14)}
+pytestmark = pytest.mark.xdist_group("paper")  # the run takes half a minute: one worker does it for all
 Curves = dict[tuple[str, str, float], dict[str, float]]
 
 
