@@ -35,7 +35,7 @@ EDGES = {
     "prefix of 7": np.tril(np.ones((7, 7))),
     "negative": [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]],
 }
-LEEWAY = {("lrm", "pure"): 2e-2, ("low-rank", "pure"): 2e-2, ("adaptive", "pure"): 2e-2, ("free", "pure"): 2e-2}
+LEEWAY = {(name, "pure"): 1e-2 for name in ("lrm", "low-rank", "adaptive", "free")}
 """Two descents of one family may end in local minima a percent apart. Elsewhere 0.2 %: annealing ends near its minimum,
 not at it, and nearly singular workloads cost the certified search a few digits."""
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing example costs seconds to try again
