@@ -1,8 +1,9 @@
 """Strategies against their bounds, the targets and the peers' recorded figures, in one run.
 
     python benchmarks/strategies.py            # everything, some four minutes on an idle core
-    python benchmarks/strategies.py pure       # one part: approximate, pure, memory
+    python benchmarks/strategies.py pure       # one part: approximate, pure, memory, small, floor
     python benchmarks/strategies.py pure lrm   # with LRM by name in the pure table: minutes more
+    python benchmarks/strategies.py small      # batches of few queries under pure ε, LRM at full length: two minutes
     python benchmarks/strategies.py floor      # ranges under pure ε from many start points: ten minutes
 
 Errors are ‖L‖²·‖B‖²_F without the noise's constant. Peers' figures were recorded on the same workloads by the
@@ -167,6 +168,33 @@ def memory() -> None:
         print(f"{privacy:12} {found!r} in {seconds:.1f} s, {peak:.2f} GB", flush=True)
 
 
+def small() -> None:
+    """The default against every named strategy on random batches of few queries, which most batches are."""
+    named = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "adaptive", "low-rank", "lrm")
+    kinds: dict[str, Callable[[np.random.Generator], Matrix]] = {
+        "4 predicates": lambda rng: (rng.random((4, 16)) < 0.5) * 1.0,
+        "8 predicates": lambda rng: (rng.random((8, 24)) < 0.5) * 1.0,
+        "16 ranges": lambda rng: intervals(np.sort(rng.integers(0, 64, (16, 2)), axis=1), 64),
+        "4 sums": lambda rng: rng.normal(size=(4, 16)),
+    }
+    print("\npure ε, small batches: error of the best named strategy over that of the default; below 1 it is ahead")
+    for name, make in kinds.items():
+        ratios, seconds = [], []
+        for seed in range(8):
+            W = make(np.random.default_rng(seed))
+            ours, taken = timed(W, "pure")
+            best = min((optimize(W, strategy=other, reduce=True) for other in named), key=lambda s: s.error)
+            ratios.append(best.error / ours.error)
+            seconds.append(taken)
+        shown = " ".join(f"{ratio:.3f}" for ratio in sorted(ratios))
+        print(f"{name:14} {shown}  mean {np.mean(ratios):.3f}; {np.mean(seconds):.1f} s", flush=True)
+
+
+def intervals(ends: NDArray[np.int64], n: int) -> Matrix:
+    cells = np.arange(n)
+    return ((ends[:, :1] <= cells) & (cells <= ends[:, 1:])) * 1.0
+
+
 def floor() -> None:
     """How low p-identity goes on the ranges: long annealing from hats and from random sums, at many numbers of sums."""
     print("\npure ε, ranges: error after slow annealing from five start points for each number of sums")
@@ -196,5 +224,7 @@ if __name__ == "__main__":
         approximate()
     if "pure" in parts:
         pure("lrm" in sys.argv)
+    if "small" in parts:
+        small()
     if "floor" in parts:
         floor()
