@@ -149,7 +149,8 @@ def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch:
             x_next[done], f_next[done], g_next[done] = trial[good], value[good], gradient[good]
             excess = np.where(np.isfinite(value), value, np.inf)[~good] - f[rest[~good]] - promised[~good]
             rest, promised = rest[~good], promised[~good]
-            ratio = np.where(np.isfinite(excess) & (excess > 0.0), -promised / (2.0 * np.maximum(excess, 1e-300)), 0.1)
+            curved = np.isfinite(excess) & (excess > 0.0)
+            ratio = np.where(curved, -promised / (2.0 * np.where(curved, excess, 1.0)), 0.1)
             step[rest] *= np.clip(ratio, 0.1, 0.5)
         s, y = x_next - x, g_next - g
         curvature = np.einsum("ki,ki->k", s, y)
