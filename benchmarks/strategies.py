@@ -169,7 +169,7 @@ def memory() -> None:
 
 
 def small() -> None:
-    """The default against every named strategy on random batches of few queries, which most batches are."""
+    """The default against nine named strategies on random batches of few queries, which most batches are."""
     named = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "adaptive", "low-rank", "lrm")
     kinds: dict[str, Callable[[np.random.Generator], Matrix]] = {
         "4 predicates": lambda rng: (rng.random((4, 16)) < 0.5) * 1.0,

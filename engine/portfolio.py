@@ -131,7 +131,7 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
 
 
 def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
-    """A free L of few cells, from many sides: up to 18 % better, beyond 100 cells hardly at all."""
+    """A free L of few cells, from many sides: up to 9 % better (``benchmarks/strategies.py small``)."""
     n = W.shape[1]
     if not 7 <= n <= REFINED or rank < 3:  # of fewer cells or directions the families before find the same
         return
