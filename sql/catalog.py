@@ -41,6 +41,8 @@ class Column:
     """How a derived column is computed, as SQL that cannot fail; empty for a stored one."""
     inputs: tuple[Column, ...] = ()
     """The stored columns that a derived one is computed from."""
+    growth: tuple[int, int] = (1, 0)
+    """(a, b): a text in it has at most a times the bytes of the longest stored text it reads, plus b."""
 
     @property
     def reference(self) -> str:

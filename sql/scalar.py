@@ -1,8 +1,8 @@
-"""Expressions over one row: what may be computed from a row, its type, and what is known of its values.
+"""Expressions over one row: what they compute, their type, and what is known of their values.
 
-A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. The list of
-what it may be made of is closed. All of it is deterministic and reads nothing but the row, and the whole is wrapped
-in ``TRY``, which turns every error that a value could cause into NULL. So no row can make the scan fail.
+A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. What it may be
+made of is a closed list (``functions.py``), and each expression is proven total (``total.py``). What is left are errors
+of a value, a cast or an overflow, which ``TRY`` turns into NULL.
 
 ``TRY`` alone does not hold: DuckDB's optimizer takes subexpressions that occur twice out of their ``TRY`` and computes
 them on their own, where they raise. It may not take anything out of a branch of a ``CASE``, whose very purpose is to
@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -23,59 +23,10 @@ from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSql
 from . import scratch
 from .catalog import Column, Range, Values
 from .constants import Parameters, bound_literal, constant, is_constant
+from .functions import Value, kind_of
 from .ordering import ordering
 from .parse import Statement, bare
-
-EXPRESSIONS: tuple[type[exp.Expr], ...] = (
-    # structure and constants
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Placeholder, exp.Var, exp.Interval,
-    exp.IntervalSpan, exp.DataType, exp.DataTypeParam,
-    # logic and comparison
-    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between,
-    exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.Escape, exp.Glob,
-    # choice
-    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least,
-    # numbers
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil,
-    exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow, exp.IsNan, exp.IsInf, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
-    exp.Cast, exp.TryCast,
-    # text
-    exp.Length, exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.Left, exp.Right, exp.Replace, exp.Concat, exp.DPipe,
-    exp.StrPosition, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Reverse,
-    # dates
-    exp.Extract, exp.TimestampTrunc, exp.DateTrunc, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day, exp.DayOfWeek,
-    exp.DayOfMonth, exp.DayOfYear, exp.Hour, exp.Minute, exp.Second, exp.DateDiff, exp.LastDay, exp.Monthname,
-    exp.Dayname, exp.TimeToStr,
-)  # fmt: skip
-_ALLOWED_NAMES = frozenset(
-    [
-        "strlen",
-        "date_part",
-        "prefix",
-        "suffix",
-        "isodow",
-        "isoyear",
-        "weekday",
-        "century",
-        "decade",
-        "era",
-        "log2",
-        "log10",
-        "trunc",
-        "cbrt",
-        "sin",
-        "cos",
-        "tan",
-        "isfinite",
-        "ltrim",
-        "rtrim",
-        "instr",
-        "ascii",
-        "unicode",
-        "ord",
-        "bit_length",
-    ]
-)
+from .total import LONGEST_READ, Prover, refusal
 
 
 @dataclass(frozen=True)
@@ -96,24 +47,59 @@ class Scope:
         """The Python value of an expression without columns."""
         return constant(node, self.statement, self.params).value
 
+    def written(self, node: exp.Expr) -> exp.Expr:
+        """The expression with the values of its parameters written in."""
+        if node.find(exp.Placeholder) is None:
+            return node
+
+        def bound(part: exp.Expr) -> exp.Expr:
+            return bound_literal(part, self.statement, self.params) if isinstance(part, exp.Placeholder) else part
+
+        return node.copy().transform(bound)
+
 
 def scalar(node: exp.Expr, scope: Scope) -> Column:
     """The column, or the derived column, that an expression over one row stands for."""
     node = bare(node)
     if isinstance(node, exp.Column):
         return scope.resolve(node)
-    return _derived(node, scope, stored(check(node, scope)), rendered(node, scope))
+    return _derived(scope.written(node), scope)
 
 
-def _derived(node: exp.Expr, scope: Scope, inputs: tuple[Column, ...], sql: str) -> Column:
-    type_ = scratch.type_of(sql, tuple((c.name, c.type) for c in inputs))
+def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
+    """The column that an expression computes, proven total; ``value`` as in ``rendered``."""
+    known = Prover(
+        leaf=lambda part: _known(part, scope),
+        write=lambda part: rendered(part, scope),
+        bind=lambda part: _type(rendered(part, scope), _inputs(part, scope)),
+        error=scope.error,
+    ).prove(node)
+    inputs = _inputs(node, scope)
+    sql = rendered(node, scope, value)
+    type_ = _type(sql, inputs)
     if type_ is None:
         raise scope.error(
             TypeMismatchError, node, "DuckDB cannot compute this from these types", "check the types, or add a CAST"
         )
-    if not inputs and scratch.fold(f"TRY({sql})") is None:
-        raise scope.error(TypeMismatchError, node, "this has no value", "check the constants in it")
-    return Column(sql, type_, True, None, _guarded(sql, inputs), inputs)
+    safe = rendered(node, scope, value, short=True) if known.made else sql
+    return Column(sql, type_, True, None, _guarded(safe, inputs), inputs, (known.times, known.plus))
+
+
+def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
+    return stored(scope.resolve(column) for column in node.find_all(exp.Column))
+
+
+def _type(sql: str, inputs: tuple[Column, ...]) -> str | None:
+    return scratch.type_of(sql, tuple((c.name, c.type) for c in inputs))
+
+
+def _known(node: exp.Expr, scope: Scope) -> Value:
+    if not isinstance(node, exp.Column):
+        raise scope.error(UnsupportedSqlError, node, refusal(node), "write an expression over the columns of one row")
+    if isinstance(node.this, exp.Star):
+        raise scope.error(UnsupportedSqlError, node, refusal(node.this), "name a column")
+    column = scope.resolve(node)
+    return Value(kind_of(column.type), *column.growth, constant=False)
 
 
 def _guarded(sql: str, inputs: tuple[Column, ...]) -> str:
@@ -126,38 +112,18 @@ def stored(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(itertools.chain.from_iterable(c.stored for c in columns)))
 
 
-def check(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
-    """Refuse everything that is not on the list; the columns that the expression reads."""
-    inputs: dict[Column, None] = {}
-    for part in node.walk():
-        named = isinstance(part, exp.Anonymous) and str(part.this).lower() in _ALLOWED_NAMES
-        if not named and not isinstance(part, EXPRESSIONS):
-            raise scope.error(UnsupportedSqlError, part, refusal(part), _hint(part))
-        if isinstance(part, exp.RegexpLike) and "~" in scope.statement.sql:
-            raise scope.error(
-                UnsupportedSqlError, part, "the operator ~ is not supported", "write regexp_matches(column, 'pattern')"
-            )
-        if isinstance(part, exp.RegexpLike | exp.SimilarTo) and not is_constant(part.expression):
-            raise scope.error(UnsupportedSqlError, part, "a pattern must be a constant", "write the pattern in quotes")
-        if isinstance(part, exp.In) and (part.args.get("query") or part.args.get("unnest")):
-            raise scope.error(UnsupportedSqlError, part, "IN needs a list of values", "write IN (1, 2, 3)")
-        if isinstance(part, exp.Column):
-            if isinstance(part.this, exp.Star):
-                raise scope.error(UnsupportedSqlError, part, "* stands for no single value", "name a column")
-            inputs[scope.resolve(part)] = None
-    return tuple(inputs)
-
-
-def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> str:
+def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None, *, short: bool = False) -> str:
     """The expression as SQL over the columns of the scan, with its parameters written in.
 
     ``value`` says how to write a column whose value goes into the result; one that is only asked about, in a
-    condition, is always written as it is.
+    condition, is always written as it is. With ``short`` a stored text that is too long to compute with is NULL.
     """
 
     def replaced(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column):
             column = scope.resolve(part)
+            if short and kind_of(column.type) == "text" and not column.expression:
+                return exp.Var(this=_short(column.reference))
             clamps = value is not None and not _in_condition(part)
             return exp.Var(this=value(column) if clamps and value is not None else column.reference)
         if isinstance(part, exp.Placeholder):
@@ -168,6 +134,10 @@ def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
     if len(sql) > _LONGEST:
         raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
     return sql
+
+
+def _short(reference: str) -> str:
+    return f"(CASE WHEN strlen(CAST({reference} AS VARCHAR)) <= {LONGEST_READ} THEN {reference} END)"
 
 
 _LONGEST = 20_000
@@ -185,26 +155,6 @@ def _in_condition(node: exp.Expr) -> bool:
             return True
         node = parent
     return False
-
-
-def refusal(node: exp.Expr) -> str:
-    """Why a node cannot be part of an expression."""
-    if isinstance(node, exp.Window):
-        return "window functions read other rows and are not supported"
-    if isinstance(node, exp.AggFunc):
-        return "an aggregate cannot stand here"
-    if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-        return "a subquery cannot stand here"
-    if isinstance(node, exp.Anonymous):
-        return f"the function {str(node.this).lower()} is not on the list of functions that tacit allows"
-    name = node.sql_name().lower() if isinstance(node, exp.Func) else type(node).__name__
-    return f"{name} is not on the list of what tacit allows in an expression"
-
-
-def _hint(node: exp.Expr) -> str:
-    if isinstance(node, exp.Anonymous | exp.Func) and not isinstance(node, exp.AggFunc):
-        return "use arithmetic, comparisons, CASE, COALESCE, CAST, LIKE, or a common text or date function"
-    return "write an expression over the columns of one row"
 
 
 # What is known of the values without looking
@@ -340,11 +290,11 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
     node = bare(node)
     if isinstance(node, exp.Column):
         return scope.resolve(node)
-    inputs = stored(check(node, scope))
-    column = _derived(node, scope, inputs, rendered(node, scope, _clamp_sql))
+    node = scope.written(node)
+    column = _derived(node, scope, _clamp_sql)
     known = bounds(node, scope)
     name = rendered(node, scope, _clamp_words)
-    return Column(name, column.type, True, Range(*known) if known is not None else None, column.expression, inputs)
+    return replace(column, name=name, domain=Range(*known) if known is not None else None)
 
 
 def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:

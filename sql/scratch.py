@@ -24,6 +24,9 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 Named = tuple[str, tuple[tuple[str, str], ...]]
 """A relation's name, and the name and type of each of its columns."""
 
+_REFUSALS = (duckdb.Error, UnicodeDecodeError)
+"""What a statement that DuckDB refuses raises; the second where its message quotes half a character."""
+
 _local = threading.local()
 
 
@@ -62,7 +65,7 @@ def fold(expression: str) -> tuple[Any, str] | None:
         assert row is not None
         if row[1] in ("DATE", "TIMESTAMP") and row[0] is not None and not _finite(expression):
             return None  # Python has no date for it and would give its last one
-    except duckdb.Error:
+    except _REFUSALS:
         return None
     return row[0], row[1]
 
@@ -84,7 +87,7 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
     try:
         row = _connection().execute(f"SELECT typeof({expression}) FROM (SELECT {nulls})").fetchone()  # noqa: S608
-    except duckdb.Error:
+    except _REFUSALS:
         return None
     return str(row[0]) if row else None
 
@@ -102,7 +105,7 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             for i, (name, type_, _) in enumerate(columns)
         )
         found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
-    except duckdb.Error:
+    except _REFUSALS:
         return None
     finally:
         connection.close()
@@ -135,7 +138,7 @@ def display_name(expression: str, relations: tuple[Named, ...], tables: tuple[Na
     query = f"{f'WITH {known} ' if known else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
     try:
         return str(_connection().execute(query).description[0][0])
-    except duckdb.Error:
+    except _REFUSALS:
         return None
 
 

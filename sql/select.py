@@ -16,10 +16,12 @@ from .aggregate import AGGREGATES, VARIANCES, AggregateReader, Form, keyed
 from .batch import BatchReader
 from .constants import bound_literal, constant, is_constant
 from .domains import groups
+from .functions import EXPRESSIONS
 from .grouping import Grouping, group_nodes, key_type, sets_of, size_of
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
-from .scalar import EXPRESSIONS, refusal, rendered, with_domain
+from .scalar import rendered, with_domain
+from .total import refusal
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio
 
 _MOST_CUBED = 6
