@@ -11,6 +11,7 @@ from functools import partial
 
 from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING
+from tacit.sql.present import rehearse
 
 from .answers import Answers, frame, key_frames
 from .decide import decide
@@ -42,6 +43,8 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     compiled = compile_ask(desk, ask)
     public = read_public(desk.source, compiled)
     keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
+    for query, own in zip(compiled.workload.queries, keys, strict=True):
+        rehearse(query, own)
     if not compiled.blocks:  # no private row is touched, so nothing is charged
         known = combine((), compiled, public)
         return frame(compiled.workload, keys, known, ask.confidence, histogram=partial(cell_frame, (), compiled))

@@ -90,6 +90,7 @@ def compile_ask(desk: Desk, ask: Ask) -> Compiled:
     workload = compile_batch(ask.batch, desk.catalog, ask.params, desk.limits)
     for scan in workload.scans:
         check_joins(desk.source, scan)
+        desk.source.rehearse(scan)
     pairs = [
         (scan, block_of(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, unit=scan.unit))
         for scan in workload.scans

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from tacit.errors import NotSupportedError
 
-from .scratch import evaluate, frame
+from .scratch import REFUSALS, evaluate, frame
 from .workload import Computed, Key, Known, Linear, Output, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
@@ -104,6 +105,28 @@ def arranged(query: Query, keys: pd.DataFrame, columns: Sequence[Any], leaves: S
     limit = f" LIMIT {a.limit}" if a.limit is not None else ""
     sql = f"SELECT ordinal FROM ({source}) ORDER BY {order}{limit} OFFSET {a.offset}"  # noqa: S608
     return [int(i) for i in evaluate("", table, sql)]
+
+
+_STAND_INS = (0.0, 1.0, -1.0, 0.5, 1e15, -1e300)
+"""In place of released values: DuckDB computes with any of them as with the real ones."""
+
+
+def rehearse(query: Query, keys: pd.DataFrame) -> None:
+    """Compute and arrange a query's frame from stand-in values, so that what cannot be done fails unpaid."""
+    arrangement = query.arrangement
+    if arrangement is None and not any(isinstance(column.output, Computed | Stacked) for column in query.columns):
+        return
+    used = rows_used(query)
+    rows = np.resize(np.array(_STAND_INS), max(used, default=0) + 1)
+    try:
+        columns = [pd.Series(exact_values(query, column.output, keys, rows)) for column in query.columns]
+        if arrangement is not None:
+            arranged(query, keys, columns, leaf_values(arrangement.leaves, rows))
+    except REFUSALS:
+        raise NotSupportedError(
+            "DuckDB cannot compute what this query asks of the released values; nothing was charged\n"
+            "hint: leave HAVING, ORDER BY and computed columns out, and compute them in pandas"
+        ) from None
 
 
 def leaf_values(leaves: Sequence[Linear | Known], rows: Floats) -> list[NDArray[Any]]:

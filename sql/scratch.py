@@ -17,25 +17,50 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    "lock_configuration": "true",
 }
-"""What every DuckDB that tacit opens is opened with: no files, no network, no way to change that."""
+"""What every DuckDB that tacit opens is opened with: no files, no network."""
 
 Named = tuple[str, tuple[tuple[str, str], ...]]
 """A relation's name, and the name and type of each of its columns."""
 
-_REFUSALS = (duckdb.Error, UnicodeDecodeError)
+REFUSALS = (duckdb.Error, UnicodeDecodeError)
 """What a statement that DuckDB refuses raises; the second where its message quotes half a character."""
 
 _local = threading.local()
+
+
+def lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """Times are UTC wherever the machine stands, and nothing about that can be changed any more."""
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        return  # a file that this process has open already is one DuckDB for all its connections
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
     connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
     if connection is None:
         connection = duckdb.connect(":memory:", config={**SAFE_CONFIG, "threads": 1})
+        lock(connection)
         _local.connection = connection
     return connection
+
+
+_MEANING = (
+    "default_collation", "integer_division", "ieee_floating_point_ops", "error_on_division_by_zero", "default_order",
+    "default_null_order", "null_order", "scalar_subquery_error_on_multiple_rows", "order_by_non_integer_literal",
+    "regex_match_operator_semantics", "dialect_compatibility_mode", "disable_timestamptz_casts", "max_execution_time",
+    "legacy_disable_null_type", "max_expression_depth", "enable_optimizer", "preserve_identifier_case",
+    "binary_as_string",
+)  # fmt: skip
+"""The settings of DuckDB that change what SQL means, or whether it fails."""
+
+
+@lru_cache(maxsize=1)
+def meaning() -> dict[str, str]:
+    """The values of those settings that batches are compiled for: DuckDB's own, and UTC."""
+    rows = _connection().execute("SELECT name, value FROM duckdb_settings()").fetchall()
+    return {name: value or "" for name, value in rows if name in _MEANING} | {"TimeZone": "UTC"}
 
 
 def quote(name: str) -> str:
@@ -65,7 +90,7 @@ def fold(expression: str) -> tuple[Any, str] | None:
         assert row is not None
         if row[1] in ("DATE", "TIMESTAMP") and row[0] is not None and not _finite(expression):
             return None  # Python has no date for it and would give its last one
-    except _REFUSALS:
+    except REFUSALS:
         return None
     return row[0], row[1]
 
@@ -87,7 +112,7 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
     try:
         row = _connection().execute(f"SELECT typeof({expression}) FROM (SELECT {nulls})").fetchone()  # noqa: S608
-    except _REFUSALS:
+    except REFUSALS:
         return None
     return str(row[0]) if row else None
 
@@ -105,7 +130,7 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             for i, (name, type_, _) in enumerate(columns)
         )
         found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
-    except _REFUSALS:
+    except REFUSALS:
         return None
     finally:
         connection.close()
@@ -138,7 +163,7 @@ def display_name(expression: str, relations: tuple[Named, ...], tables: tuple[Na
     query = f"{f'WITH {known} ' if known else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
     try:
         return str(_connection().execute(query).description[0][0])
-    except _REFUSALS:
+    except REFUSALS:
         return None
 
 

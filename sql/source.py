@@ -58,6 +58,10 @@ class Source(Protocol):
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         ...
 
+    def rehearse(self, scan: Scan) -> None:
+        """Run the scan on rows that are not the table's; NotSupportedError if it cannot be run at all."""
+        ...
+
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
         ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ import duckdb
 import numpy as np
 import sqlglot
 from numpy.typing import NDArray
-from tacit.errors import OperationalError, PolicyError
+from tacit.errors import NotSupportedError, OperationalError, PolicyError
 
-from ..catalog import Table
+from ..catalog import Column, Table
 from ..checks import check_ranges
+from ..extremes import extremes
 from ..names import nearest
 from ..scan import UNIT, Measure, Scan
-from ..scratch import SAFE_CONFIG, fold, literal, quote
+from ..scratch import SAFE_CONFIG, fold, literal, lock, meaning, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable
 from .regions_sql import region_sql
 
@@ -48,6 +50,7 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
         return _from_file(path, kind, types or {})
     try:
         connection = duckdb.connect(str(path), read_only=True, config=SAFE_CONFIG)
+        lock(connection)
     except duckdb.ConnectionException:
         raise OperationalError(
             f"{str(path)!r} is already open in this process with other settings; close it, or pass that open "
@@ -87,7 +90,7 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
         connection.execute(f"CREATE VIEW {quote(name)} AS {query}")
         connection.execute(f"SET allowed_paths = [{where}]")
         connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        lock(connection)
     except duckdb.Error:
         connection.close()
         raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
@@ -142,6 +145,7 @@ class DuckDBSource:
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
+        self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
 
     def __repr__(self) -> str:
         return f"DuckDBSource({str(self.path) if self.path else 'in memory'})"
@@ -151,12 +155,14 @@ class DuckDBSource:
         columns = self._run(
             "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
             # a generated column is computed when it is read, and what it computes can fail on a row
-            "WHERE NOT internal AND NOT coalesce(is_generated, false) AND database_name = current_database() "
-            "ORDER BY schema_name, table_name, column_index"
+            "WHERE NOT internal AND NOT coalesce(is_generated, false) AND database_name = ? "
+            "ORDER BY schema_name, table_name, column_index",
+            self._database,
         )
         checks = self._run(
             "SELECT schema_name, table_name, expression FROM duckdb_constraints() "
-            "WHERE constraint_type = 'CHECK' AND database_name = current_database()"
+            "WHERE constraint_type = 'CHECK' AND database_name = ?",
+            self._database,
         )
         expressions: dict[tuple[str, str], list[str]] = {}
         for schema, table, expression in checks:
@@ -171,8 +177,8 @@ class DuckDBSource:
         views = {
             (schema, view): _view_body(text)
             for schema, view, text in self._run(
-                "SELECT schema_name, view_name, sql FROM duckdb_views() "
-                "WHERE NOT internal AND database_name = current_database()"
+                "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal AND database_name = ?",
+                self._database,
             )
         }
         if self._file_view is not None:
@@ -203,19 +209,34 @@ class DuckDBSource:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         keys = ", ".join(quote(column) for column in columns)
         present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns)
-        sql = f"SELECT 1 FROM {_table(table)} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+        rows = self._stored(table)
+        sql = f"SELECT 1 FROM {rows} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         return not self._run(sql)
+
+    def rehearse(self, scan: Scan) -> None:
+        """Run the scan on rows of our own, made of extreme values, with the settings of this very database.
+
+        Whatever makes a scan fail whatever the rows are, a setting or a limit of this DuckDB, shows here, before
+        anything is charged. Reads no stored row.
+        """
+        try:
+            self._count(scan, render(scan, bytes(32), _rehearsal))
+        except OperationalError:
+            raise NotSupportedError(
+                "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
+                "hint: split the batch, or write simpler expressions"
+            ) from None
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """Run the generated aggregate scan and add its groups up into cells.
 
         Sums are clamped to the ends of int64 (a contraction) before they are handed over.
         """
-        sql = render(scan, salt)
+        return self._count(scan, render(scan, salt, self._stored))
+
+    def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         try:
-            with self._lock:
-                cursor = self._connection.cursor()
-            with cursor:
+            with self._cursor() as cursor:
                 found = cursor.execute(sql).fetchnumpy()
         except duckdb.Error:
             # DuckDB's own text can quote a cell, so it goes no further than this.
@@ -227,14 +248,41 @@ class DuckDBSource:
         if self._owned:
             self._connection.close()
 
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+    def _run(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         try:
-            with self._lock:
-                cursor = self._connection.cursor()
-            with cursor:
-                return cursor.execute(sql).fetchall()
+            with self._cursor() as cursor:
+                return cursor.execute(sql, list(parameters)).fetchall()
         except duckdb.Error:
             raise OperationalError("the database cannot be read") from None
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor on which SQL means what it meant when the batch was compiled, whatever the database holds.
+
+        Functions are looked up in DuckDB's own schema alone: a macro of the database could shadow any of them, signs
+        included. Settings of an open connection that change what SQL means are set back for this cursor only.
+        """
+        with self._lock:
+            cursor = self._connection.cursor()
+        cursor.execute("SET search_path = 'system.main'")
+        names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
+        (found,) = cursor.execute(f"SELECT {names}").fetchall()
+        for (name, wanted), value in zip(meaning().items(), found, strict=True):
+            if str(value if value is not None else "").lower() == wanted.lower():
+                continue
+            try:
+                cursor.execute(f"SET SESSION {name} = {literal(wanted)}")
+            except duckdb.Error:
+                cursor.close()
+                raise OperationalError(
+                    f"this DuckDB has {name} set to a value that changes what SQL means, and locked\n"
+                    f"hint: RESET {name} before the configuration is locked"
+                ) from None
+        return cursor
+
+    def _stored(self, table: Table) -> str:
+        """The rows of a stored table. Texts are compared byte by byte, whatever collation a column declares."""
+        path = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
+        return f"(SELECT {', '.join(map(_binary, table.columns))} FROM {path})"  # noqa: S608
 
 
 def _view_body(text: str) -> str:
@@ -262,11 +310,14 @@ def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:
     return np.fromiter(totals, dtype=np.int64, count=scan.cells)
 
 
-def render(scan: Scan, salt: bytes) -> str:
-    """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps."""
+def render(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
+    """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps.
+
+    ``stored`` says where the rows of a table are.
+    """
     keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
     shares = [f"{_share_sql(measure)} AS f{i}" for i, measure in enumerate(scan.measures)]
-    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt)}"  # noqa: S608
+    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
     groups = [f"k{i}" for i in range(len(keys))]
     sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
     capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
@@ -274,9 +325,9 @@ def render(scan: Scan, salt: bytes) -> str:
     return f"SELECT {', '.join([*groups, *capped])} FROM ({inner}){tail}"  # noqa: S608
 
 
-def _rows(scan: Scan, salt: bytes) -> str:
+def _rows(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
     """The rows to count: the base, and what is joined to it under labelled names."""
-    base = _bounded(scan.table, salt)
+    base = _bounded(scan.table, salt, stored)
     if not scan.private and not scan.joins:
         return base
     columns = ["b.*"]
@@ -284,14 +335,14 @@ def _rows(scan: Scan, salt: bytes) -> str:
     for label, join in scan.private:
         columns += [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         on = " AND ".join(f"{_side(own)} = {label}.{quote(theirs)}" for own, theirs in join.on)
-        tables.append(f"JOIN {_bounded(join.table, salt)} AS {label} ON {on}")
+        tables.append(f"JOIN {_bounded(join.table, salt, stored)} AS {label} ON {on}")
     rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
     for label, join in scan.joins:
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
         found = [f"{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {_table(join.table)} "  # noqa: S608
+            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {stored(join.table)} "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
         on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
@@ -307,11 +358,22 @@ def _side(own: str) -> str:
     return f"b.{quote(own)}"
 
 
-def _table(table: Table) -> str:
-    return ".".join(quote(part) for part in table.path or (table.name,))
+def _binary(column: Column) -> str:
+    name = quote(column.name)
+    return f"{name} COLLATE C AS {name}" if column.type == "VARCHAR" else name
 
 
-def _bounded(table: Table, salt: bytes) -> str:
+def _rehearsal(table: Table) -> str:
+    """Rows of extreme values, in another company in each row."""
+    values = [(column, extremes(column.type)) for column in table.columns]
+    rows = [
+        ", ".join(f"CAST({v[(i + j) % len(v)]} AS {c.type}) AS {quote(c.name)}" for j, (c, v) in enumerate(values))
+        for i in range(max((len(v) for _, v in values), default=1))
+    ]
+    return f"({' UNION ALL '.join(f'SELECT {row}' for row in rows)})"
+
+
+def _bounded(table: Table, salt: bytes, stored: Callable[[Table], str]) -> str:
     """The table, with at most k rows of every privacy unit.
 
     Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
@@ -319,11 +381,11 @@ def _bounded(table: Table, salt: bytes) -> str:
     unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
     """
     if table.privacy_unit is None:
-        return _table(table)
+        return stored(table)
     unit = quote(table.privacy_unit)
     content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])
     return (
-        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {_table(table)} "  # noqa: S608
+        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {stored(table)} "  # noqa: S608
         f"WHERE {unit} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )

@@ -185,12 +185,11 @@ def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
 def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(10)
     ran = 0
-    for _ in range(60_000 if LONG else 2_500):
+    while ran < (5_000 if LONG else 200):
         node = nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))
         if node.find(exp.Column) is not None and accepted(node) is not None:
             run(tables, [node])
             ran += 1
-    assert ran > 300
 
 
 REFUSED = [

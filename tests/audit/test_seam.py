@@ -1,0 +1,192 @@
+"""Where tacit meets a real database: collations, macros, settings and odd types may not change what a batch means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import tacit
+from tacit.sql import open_source
+from tacit.sql.backends import duckdb as backend
+
+ROWS = """SELECT (i % 4)::INTEGER AS k, chr((65 + i % 4 + 32 * ((i // 4) % 2))::INTEGER) AS s, i::INTEGER AS i
+          FROM range(40) r(i)"""
+
+
+def exact(database: Any, sql: str, **policy: Any) -> list[Any]:
+    with tacit.connect(database, policy={"budget": {"epsilon": 1}, **policy}) as con:
+        return tacit.testing.exact_answers(con, sql)[0].iloc[0].tolist()
+
+
+class TestCollation:
+    def test_texts_are_compared_byte_by_byte(self) -> None:
+        database = duckdb.connect()
+        database.execute("CREATE TABLE v (k INTEGER, s VARCHAR COLLATE NOCASE, i INTEGER)")
+        database.execute(f"INSERT INTO v {ROWS}")
+        batch = "SELECT count(*) FILTER (WHERE s = 'a'), count(*) FILTER (WHERE upper(s) = 'A'), count(*) FROM v"
+        assert exact(database, batch) == [5, 10, 40]
+
+    def test_a_public_key_is_unique_as_it_is_compared(self) -> None:
+        """Declared unique without regard to case, and then compared byte by byte, or the other way round."""
+        database = duckdb.connect()
+        database.execute(f"CREATE TABLE v AS {ROWS}")
+        database.execute("CREATE TABLE p (s VARCHAR COLLATE NOCASE, size INTEGER)")
+        database.execute("INSERT INTO p VALUES ('a', 1), ('A', 2), ('b', 3)")
+        tables = {"p": {"public": True}}
+        batch = "SELECT count(*), count(*) FILTER (WHERE p.size = 1) FROM v JOIN p ON v.s = p.s"
+        assert exact(database, batch, tables=tables) == [15, 5]
+
+    def test_one_unit_moves_no_more_than_its_rows(self) -> None:
+        """256 spellings of one name are 256 units; each moves what one unit may, and no row joins another's."""
+        database = duckdb.connect()
+        for name in ("v", "w"):
+            database.execute(f"CREATE TABLE {name} (person VARCHAR COLLATE NOCASE, x INTEGER)")
+            spelled = "translate(lpad(bin(i), 8, '0'), '01', 'aA')"
+            database.execute(f"INSERT INTO {name} SELECT {spelled}, 1 FROM range(256) r(i)")
+        unit = {"privacy_unit": "person", "max_rows_per_unit": 1}
+        tables = {"v": unit, "w": unit}
+        batch = "SELECT count(*) FROM v JOIN w ON v.person = w.person"
+        assert exact(database, batch, tables=tables) == [256]
+
+    def test_a_default_collation_changes_nothing(self) -> None:
+        database = duckdb.connect()
+        database.execute(f"CREATE TABLE v AS {ROWS}")
+        database.execute("SET default_collation = 'nocase'")
+        assert exact(database, "SELECT count(*) FROM v WHERE s = 'a'") == [5]
+        assert database.execute("SELECT current_setting('default_collation')").fetchall() == [("nocase",)], "not ours"
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        "setting",
+        [
+            "integer_division = true",
+            "ieee_floating_point_ops = false",
+            "TimeZone = 'Asia/Tokyo'",
+            "default_order = 'desc'",
+        ],
+    )
+    def test_a_setting_of_the_connection_changes_no_cell(self, setting: str) -> None:
+        database = duckdb.connect()
+        database.execute(f"CREATE TABLE v AS {ROWS}")
+        batch = (
+            "SELECT count(*) FILTER (WHERE i / 2 = 3.5), count(*) FILTER (WHERE isinf(1e0 / (i * 1e0)) IS TRUE),"
+            " count(*) FILTER (WHERE i // 2 = 3) FROM v"
+        )
+        plain = exact(database, batch)
+        database.execute(f"SET GLOBAL {setting}")
+        assert exact(database, batch) == plain
+        assert plain[0] == 1
+
+    def test_a_locked_setting_is_refused_before_anything_is_charged(self) -> None:
+        database = duckdb.connect()
+        database.execute(f"CREATE TABLE v AS {ROWS}")
+        database.execute("SET GLOBAL integer_division = true")
+        database.execute("SET lock_configuration = true")
+        with pytest.raises(tacit.OperationalError, match="hint: RESET integer_division"):
+            tacit.connect(database, epsilon=1)
+
+
+MACROS = [
+    "greatest(a, b) AS 0", "least(a, b) AS 0", "hash(a) AS NULL", '"+"(a, b) AS 0', '"-"(a, b) AS 0', '"*"(a, b) AS 0',
+    '"~~"(a, b) AS true', "count_star() AS 0", "sum(a) AS 0", "round(a) AS 0", "floor(a) AS 0", "strlen(a) AS NULL",
+    "list_extract(a, b) AS 0", "coalesce(a, b) AS 0", "epoch(a) AS 0", "make_timestamp(a) AS NULL", "isnan(a) AS true",
+]  # fmt: skip
+BATCH = (
+    "SELECT count(*), sum(i), count(*) FILTER (WHERE s LIKE 'a%'), count(*) FILTER (WHERE i + k > 20),"
+    " count(*) FILTER (WHERE upper(s) = 'B'), sum(i + k), count(*) FILTER (WHERE greatest(i, k) < 5) FROM v"
+)
+TABLES = {"v": {"columns": {"i": {"min": 0, "max": 40}, "k": {"min": 0, "max": 4}}}}
+
+
+@pytest.fixture(params=["file", "open"])
+def shadowed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, Any]]:
+    """Two databases of the same rows; the second has macros named like what the scan calls."""
+    plain, shadows = tmp_path / "plain.duckdb", tmp_path / "shadows.duckdb"
+    for path in (plain, shadows):
+        with duckdb.connect(str(path)) as database:
+            database.execute(f"CREATE TABLE v AS {ROWS}")
+    with duckdb.connect(str(shadows)) as database:
+        for macro in MACROS:
+            database.execute(f"CREATE MACRO {macro}")
+    if request.param == "file":
+        yield plain, shadows
+    else:
+        with duckdb.connect(str(plain)) as one, duckdb.connect(str(shadows)) as other:
+            yield one, other
+
+
+class TestMacros:
+    def test_macros_of_the_database_change_no_cell(self, shadowed: tuple[Any, Any]) -> None:
+        plain, shadows = shadowed
+        assert exact(shadows, BATCH, tables=TABLES) == exact(plain, BATCH, tables=TABLES)
+
+    def test_without_the_search_path_they_would(
+        self, shadowed: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The broken engine that the test above is there for."""
+        monkeypatch.setattr(backend.DuckDBSource, "_cursor", lambda self: self._connection.cursor(), raising=True)
+        plain, shadows = shadowed
+        try:
+            broken = exact(shadows, BATCH, tables=TABLES)
+        except tacit.Error:
+            return
+        assert broken != exact(plain, BATCH, tables=TABLES)
+
+    def test_a_units_bound_holds_under_a_macro(self, tmp_path: Path) -> None:
+        database = duckdb.connect()
+        database.execute("CREATE TABLE v AS SELECT i % 3 AS person, i FROM range(90) r(i)")
+        database.execute('CREATE MACRO "<="(a, b) AS true')
+        database.execute("CREATE MACRO hash(a, b, c) AS 1")
+        tables = {"v": {"privacy_unit": "person", "max_rows_per_unit": 2}}
+        assert exact(database, "SELECT count(*) FROM v", tables=tables) == [6]
+
+
+def test_a_scan_that_cannot_run_is_refused_unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS {ROWS}")
+    with tacit.connect(database, epsilon=1) as con:
+        real = backend.render
+        monkeypatch.setattr(backend, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
+        with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
+            con.answer("SELECT count(*) FROM v", epsilon=0.5)
+        assert con.budget.spent.epsilon == 0
+
+
+def test_the_rehearsal_reads_no_stored_row() -> None:
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS {ROWS}")
+    source = open_source(database)
+    with tacit.connect(database, epsilon=1) as con:
+        from tacit.sql import compile_batch
+
+        (scan,) = compile_batch("SELECT count(*) FROM v WHERE upper(s) = 'A' AND i / k > 2", con.catalog).scans
+        database.execute("DROP TABLE v")
+        source.rehearse(scan)
+        with pytest.raises(tacit.OperationalError):
+            source.count(scan, bytes(32))
+
+
+def test_texts_too_long_to_compute_with_are_null() -> None:
+    database = duckdb.connect()
+    database.execute("CREATE TABLE v (s VARCHAR)")
+    database.execute("INSERT INTO v SELECT repeat('a', n) FROM (VALUES (1), (1048576), (1048577), (5000000)) t(n)")
+    batch = "SELECT count(*) FILTER (WHERE upper(s) LIKE 'A%'), count(*) FILTER (WHERE s LIKE 'a%'), count(*) FROM v"
+    assert exact(database, batch) == [2, 4, 4]
+
+
+def test_salts_do_not_make_counts_differ() -> None:
+    """Rows that tie in everything are equal, so the choice among them cannot be seen."""
+    database = duckdb.connect()
+    database.execute("CREATE TABLE v AS SELECT 1 AS person, 2 AS x FROM range(50)")
+    source = open_source(database)
+    tables = {"v": {"privacy_unit": "person", "max_rows_per_unit": 3}}
+    with tacit.connect(database, policy={"budget": {"epsilon": 1}, "tables": tables}) as con:
+        from tacit.sql import compile_batch
+
+        (scan,) = compile_batch("SELECT count(*) FROM v WHERE x = 2", con.catalog).scans
+        np.testing.assert_array_equal(source.count(scan, bytes(32)), source.count(scan, bytes([7] * 32)))
