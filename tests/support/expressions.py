@@ -1,0 +1,112 @@
+"""Random expressions out of the list of functions, over one column for each type."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+from sqlglot import exp
+from tacit.errors import SqlError
+from tacit.sql import scratch
+from tacit.sql.functions import CASTS, NAMED, RULES, Constant, Rule, Unit, Value, kind_of
+from tacit.sql.total import Prover
+
+SOME = (
+    "BOOLEAN", "INTEGER", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL(4,1)", "DECIMAL(38,10)", "VARCHAR",
+    "ENUM('b', 'a')", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NS", "INTERVAL", "TIMESTAMP WITH TIME ZONE", "UUID",
+)  # fmt: skip
+EVERY = (
+    *SOME, "TINYINT", "SMALLINT", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UHUGEINT", "DECIMAL(18,3)",
+    "DECIMAL(38,38)", "DECIMAL(38,0)", "TIMESTAMP_S", "TIMESTAMP_MS", "JSON", "BLOB", "INTEGER[]",
+)  # fmt: skip
+PATTERNS = ["''", "'%'", "'a%'", "'['", "'('", "'a\\'", "'(a|b)*'", "'é'", "'%Y-%m %j'", "'i'", "'%q%'", "NULL", "TRUE"]
+
+
+def column(type_: str) -> str:
+    """The name of the column that holds the extremes of a type."""
+    return "c_" + "".join(c if c.isalnum() else "_" for c in type_)
+
+
+TYPE_OF = {column(type_): type_ for type_ in EVERY}
+
+
+def refuse(kind: type[SqlError], node: exp.Expr, message: str, hint: str) -> SqlError:
+    return kind(message, hint=hint)
+
+
+def bound(node: exp.Expr) -> str | None:
+    columns = {part.name for part in node.find_all(exp.Column)}
+    return scratch.type_of(node.sql("duckdb"), tuple((name, TYPE_OF[name]) for name in columns))
+
+
+PROVER = Prover(
+    leaf=lambda node: Value(kind_of(TYPE_OF[node.name]), 1, 0, False),
+    write=lambda node: node.sql("duckdb"),
+    bind=bound,
+    error=refuse,
+)
+
+
+def accepted(node: exp.Expr) -> Value | None:
+    """What is known of an expression that may reach the scan; None for one that may not."""
+    try:
+        known = PROVER.prove(node)
+    except SqlError:
+        return None
+    return known if bound(node) is not None else None
+
+
+def built(node: type[exp.Expr] | str, rule: Rule, types: tuple[str, ...]) -> Iterator[exp.Expr]:
+    """The function over columns of these types, with every kind of constant argument."""
+    free = [name for name, takes in rule.takes.items() if not isinstance(takes, Constant | Unit)]
+    arguments: dict[str, list[exp.Expr]] = {}
+    for name, type_ in zip(free, types, strict=True):
+        arguments[name] = [exp.column(column(type_))]
+    for name, takes in rule.takes.items():
+        if isinstance(takes, Unit):
+            arguments[name] = [exp.Literal.string(unit) if name == "0" else exp.Var(this=unit) for unit in takes.names]
+        elif isinstance(takes, Constant):
+            arguments[name] = [exp.maybe_parse(text, dialect="duckdb") for text in PATTERNS]
+    for chosen in itertools.product(*arguments.values()):
+        named = {name: argument.copy() for name, argument in zip(arguments, chosen, strict=True)}
+        if isinstance(node, str):
+            yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(rule.takes))])
+        else:
+            yield node(**{name: [v, v.copy()] if name == "expressions" else v for name, v in named.items()})
+
+
+def free_arguments(rule: Rule) -> int:
+    return sum(not isinstance(takes, Constant | Unit) for takes in rule.takes.values())
+
+
+ENTRIES: list[tuple[type[exp.Expr] | str, Rule]] = [*RULES.items(), *NAMED.items()]
+
+
+def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
+    """A random tree of listed functions."""
+    if depth == 0:
+        return exp.column(column(rng.choice(types)))
+    form = rng.random()
+    inner = [nested(rng, depth - 1, types) for _ in range(3)]
+    if form < 0.15:
+        return exp.Cast(this=inner[0], to=exp.DataType(this=exp.DataType.Type(rng.choice(list(CASTS)))))
+    if form < 0.3:
+        return exp.Case(
+            ifs=[exp.If(this=exp.Is(this=inner[2], expression=exp.Null()), true=inner[0])], default=inner[1]
+        )
+    node, rule = rng.choice(ENTRIES)
+    options = list(built(node, rule, ("INTEGER",) * free_arguments(rule)))
+    chosen = rng.choice(options)
+    for own, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
+        if own.parent is not None:
+            own.replace(part)
+    return chosen
+
+
+def sensible(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
+    """A random tree that may reach the scan."""
+    while True:
+        node = nested(rng, depth, types)
+        if node.find(exp.Column) is not None and accepted(node) is not None:
+            return node
