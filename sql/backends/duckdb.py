@@ -8,9 +8,11 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 from __future__ import annotations
 
 import csv
+import hmac
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from ..names import nearest
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, literal, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable
+from .instance import Instance, instance_of
 from .regions_sql import region_sql
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
@@ -68,8 +71,9 @@ def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
         row = own.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
     except duckdb.Error:
         raise OperationalError("the DuckDB connection is closed") from None
-    path = Path(row[0]) if row and row[0] else None
-    return DuckDBSource(own, path, owned=True)
+    if row and row[0]:
+        return DuckDBSource(own, Path(row[0]), owned=True)
+    return DuckDBSource(own, None, owned=True, instance=instance_of(own, ran=1))
 
 
 def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
@@ -134,9 +138,16 @@ class DuckDBSource:
     """Rows in DuckDB. Every call uses a cursor of its own, so that threads can share the source."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, owned: bool, file_view: str | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path | None,
+        *,
+        owned: bool,
+        file_view: str | None = None,
+        instance: Instance | None = None,
     ) -> None:
         self.path = path
+        self._instance = instance
         self._file_view = file_view
         """The view over a parquet or csv file, which stands for a stored table."""
         self._connection = connection
@@ -187,10 +198,22 @@ class DuckDBSource:
             for (schema, table), found in tables.items()
         )
 
-    def version(self, table: str) -> str:
-        """The file's size and modification stamp; one version for as long as an in-memory database lives."""
+    @property
+    def memory(self) -> str | None:
+        """The identity of a database in memory, the same from every connection to it; None for a file."""
+        return None if self._instance is None else self._instance.token
+
+    def version(self, table: str, key: bytes) -> str:
+        """A name of the table's present state that says nothing but whether the state is the same.
+
+        The file's size and modification stamp, or what ``Instance.state`` tells of a database in memory. Both follow
+        the number of rows, so they are shown only as a hash with a secret key.
+        """
+        return hmac.new(key, f"version {self._stamp()}".encode(), "sha256").hexdigest()[:32]
+
+    def _stamp(self) -> str:
         if self.path is None:
-            return "memory"
+            return "memory" if self._instance is None else self._instance.state(self._run)
         try:
             stamps = [self.path.stat()]
         except OSError:
@@ -213,9 +236,7 @@ class DuckDBSource:
         """
         sql = render(scan, salt)
         try:
-            with self._lock:
-                cursor = self._connection.cursor()
-            with cursor:
+            with self._cursor() as cursor:
                 found = cursor.execute(sql).fetchnumpy()
         except duckdb.Error:
             # DuckDB's own text can quote a cell, so it goes no further than this.
@@ -229,12 +250,18 @@ class DuckDBSource:
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         try:
-            with self._lock:
-                cursor = self._connection.cursor()
-            with cursor:
+            with self._cursor() as cursor:
                 return cursor.execute(sql).fetchall()
         except duckdb.Error:
             raise OperationalError("the database cannot be read") from None
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """For one statement: every statement of tacit's own goes through here, or it passes for somebody else's."""
+        with self._lock:
+            cursor = self._connection.cursor()
+        with cursor, nullcontext() if self._instance is None else self._instance.own():
+            yield cursor
 
 
 def _view_body(text: str) -> str:

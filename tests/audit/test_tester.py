@@ -186,14 +186,14 @@ def test_flags_fresh_noise_on_retry(broken: bool, monkeypatch: pytest.MonkeyPatc
     if broken:
         monkeypatch.setattr(Ledger, "store", lambda self, charge, payload, *_: payload)
     with open_table([YOUNG]) as con:
-        real = pipeline.draw
+        real = steps.draw
 
         def crash(*args: Any) -> Any:
             real(*args)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "draw", crash)
+            patch.setattr(steps, "draw", crash)
             with pytest.raises(KeyboardInterrupt):
                 con.answer("SELECT count(*) FROM v", epsilon=1)
         extra = releases_beyond_charges(con, lambda: con.answer("SELECT count(*) FROM v", epsilon=1))
