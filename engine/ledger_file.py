@@ -72,6 +72,8 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise LedgerError(_sentence(error, self.path)) from None
+        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its own error
+            raise damaged(self.path) from None
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}") from None
 
