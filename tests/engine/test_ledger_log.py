@@ -48,9 +48,12 @@ def told(ledger: Ledger) -> tuple[Any, ...]:
     return now, ledger.policy, ledger.versions(), ledger.read_by("ben"), about
 
 
-@pytest.fixture(scope="module", params=["small", "first version"])
+@pytest.fixture(scope="module", params=["small", "first version", "long"])
 def sound(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flips") / "x.ledger"
+    if request.param == "long":  # too long to be checked whole when it is opened
+        grow(Ledger.create(path, 1000), 150)
+        return path
     return small(path) if request.param == "small" else first_version(path)
 
 
@@ -59,7 +62,9 @@ def test_every_flipped_byte_is_harmless_or_refused(sound: Path, tmp_path: Path) 
     content = sound.read_bytes()
     rng = random.Random(4)
     written = [place for place, byte in enumerate(content) if byte]
-    places = range(len(content)) if LONG else sorted(rng.sample(written, 300) + rng.sample(range(len(content)), 50))
+    places = sorted(rng.sample(written, 300) + rng.sample(range(len(content)), 50))
+    if LONG:
+        places = sorted(rng.sample(range(len(content)), min(len(content), 60_000)))
     reference, number = Ledger.open(sound).balances(), verify(sound)
     path = tmp_path / "x.ledger"
     accepted = 0
