@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from tacit.engine.ledger import NO_UNIT
+from tacit.engine.terms import NO_UNIT
 from tacit.sql.names import folded
 
 from .errors import LedgerError

@@ -11,8 +11,9 @@ from typing import Any
 from tacit.errors import LedgerError, PrivacyParameterError
 
 from .amounts import Amount, to_amount
-from .ledger import Ledger, Terms, check_units
+from .ledger import Ledger
 from .ledger_log import append, entries, entry_at, standing_now
+from .terms import Terms, check_units
 
 
 def raise_cap(ledger: Ledger, epsilon: Any, delta: Any = 0) -> Amount:

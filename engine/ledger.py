@@ -7,124 +7,36 @@ leak.
 from __future__ import annotations
 
 import copy
-import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from tacit.errors import BudgetError, InternalError, LedgerError
 
+from .accounts import Balances, Charge, Request, StoredRelease
 from .amounts import NOTHING, Amount, exact_difference, to_amount
 from .composition import Event, Rule, Total, left, price, realised, rule_named
+from .ledger_check import check, open_check
 from .ledger_file import LedgerFile, create
 from .ledger_log import (
     Entry,
     analyst_names,
     append,
-    check,
     damaged,
     entries,
     entry_at,
-    open_check,
     own_total,
     payload_digest,
     read_meta,
     standing_now,
     upgrade,
 )
+from .terms import Terms, check_units
 
-NO_UNIT = "a row"
-"""What a charge says that it protects where no privacy unit was declared."""
-
-
-class Terms(Protocol):
-    """What the guarantee depends on beside the caps, as one connection states it: its policy, to the ledger a text."""
-
-    @property
-    def text(self) -> str:
-        """The policy in one canonical form, as it is written into the ledger."""
-        ...
-
-    def unit_of(self, table: str) -> str | None:
-        """What is protected of a table: ``NO_UNIT`` unless another unit is declared, ``None`` if it is public."""
-        ...
-
-    @property
-    def may_begin(self) -> bool:
-        """Whether these terms may become those of a ledger that has none yet."""
-        ...
-
-    def accepts(self, recorded: str) -> bool:
-        """Whether a connection with these terms may use a ledger with the recorded ones."""
-        ...
-
-
-@dataclass(frozen=True)
-class Request:
-    """A batch that wants to be paid."""
-
-    fingerprint: str
-    """Everything that tells this release from others: cells, rows, table versions, kind."""
-    epsilon: Any
-    delta: Any = 0
-    analyst: str | None = None
-    analyst_cap: Amount | None = None
-    cap: Amount | None = None
-    """A smaller cap than the ledger's own, if this connection was told one."""
-    mechanism: str = "{}"
-    """The mechanism as JSON, without data."""
-    rho: Decimal | None = None
-    """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """A paid right to one release."""
-
-    id: int
-    cost: Amount
-    """What this request added to the ledger: nothing, if an unused charge was handed back."""
-    epsilon: Decimal
-    delta: Decimal
-
-
-@dataclass(frozen=True)
-class StoredRelease:
-    """A release that can be read again at no cost."""
-
-    charge_id: int
-    epsilon: Decimal
-    delta: Decimal
-    analyst: str | None
-    mechanism: str
-    payload: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Balances:
-    """The whole ledger at one moment."""
-
-    cap: Amount
-    rule: Rule
-    whole: Total
-    analysts: Mapping[str, Total]
-    """Of everyone who was ever charged or has read."""
-
-    def spent(self, analyst: str | None = None) -> Amount:
-        """What was charged in all, or charged to and read by one analyst."""
-        return self.rule.spent(self._total(analyst), self.cap)
-
-    def left(self, cap: Amount, analyst: str | None = None) -> Amount:
-        """What a cap leaves of it."""
-        return left(self.rule, self._total(analyst), cap)
-
-    def _total(self, analyst: str | None) -> Total:
-        return self.whole if analyst is None else self.analysts.get(analyst, Total())
+__all__ = ["Balances", "Charge", "Entry", "Ledger", "Request", "StoredRelease", "Terms", "verify"]
 
 
 class Ledger:
@@ -533,28 +445,6 @@ def verify(path: str | PathLike[str]) -> int:
     with file.transaction(write=False) as connection:
         _, log = check(connection, file.path)
     return len(log)
-
-
-def check_units(charges: Sequence[Entry], terms: Terms) -> None:
-    """Refuse terms whose units contradict what earlier charges protect.
-
-    Guarantee: what a ledger has added up speaks of one kind of neighbours. Charges that protect rows and charges that
-    protect persons have no common sum: a person has more than one row, and a row that comes or goes can move which
-    rows of a person are kept.
-    """
-    for charge in charges:
-        try:
-            protected = dict(json.loads(charge.detail).get("units", {}))
-        except (ValueError, TypeError, AttributeError):
-            continue  # no mechanism of tacit's own
-        for table, unit in protected.items():
-            if terms.unit_of(table) not in (unit, None):
-                raise LedgerError(
-                    f"the ledger has charges that protect {unit} of {table}, and this policy protects "
-                    f"{terms.unit_of(table)}\n"
-                    "hint: connect with the policy that the ledger was begun with; for another unit, begin a new "
-                    "ledger with ledger=, whose sum then says nothing about what was released from this one"
-                )
 
 
 def _smaller(a: Amount, b: Amount) -> Amount:

@@ -1,9 +1,9 @@
-"""What is written in a ledger: a log of entries, each chained to the one before, and how it is checked.
+"""What is written in a ledger: a log of entries, each chained to the one before.
 
 Every entry carries the standing of the ledger after it: the sums of what was charged, of the whole and of the entry's
-own analyst, and which entries state the cap, the policy and the last version. The digest of the entry covers them. So a
-sum is read from one entry, however long the log is, and it is as well protected as the log itself. ``check`` adds all
-of it up again.
+own analyst, and which entries state the cap, the policy and the last version. The digest of the entry covers them. So
+a sum is read from one entry, however long the log is, and it is as well protected as the log itself. ``ledger_check``
+adds all of it up again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,10 @@ from tacit.errors import LedgerError
 from .amounts import NOTHING, Amount
 from .composition import Event, Total
 
-_APPLICATION = 0x7AC17001
-_FIRST, _SCHEMA = 2, 3
+APPLICATION = 0x7AC17001
+FIRST_SCHEMA, SCHEMA = 2, 3
 """The schemas that this version reads: that of tacit 0.1.0, and its own."""
-_KINDS = frozenset({"cap", "charge", "release", "read", "version", "backup", "policy", "balance"})
-_TAIL = 64
-_WHOLE = 256
-"""Opening checks a ledger of so many entries whole. Of a longer one it checks the last few, and the others when they
-are read; ``verify`` checks all of it."""
-
-_TABLES = """
+FIRST_TABLES = """
 CREATE TABLE meta (
     identity TEXT NOT NULL,
     rule     TEXT NOT NULL,
@@ -67,7 +60,7 @@ CREATE TABLE subjects (
 """
 # A new ledger is made in the same two steps as an old one is brought up to date, so that both have one schema. The new
 # column also keeps a process of tacit 0.1.0 that still has the file open from adding entries without a standing.
-_SINCE_3 = """
+TABLES_SINCE = """
 ALTER TABLE entries ADD COLUMN standing TEXT NOT NULL DEFAULT '';
 CREATE INDEX entries_by_analyst ON entries (analyst) WHERE analyst IS NOT NULL;
 CREATE INDEX entries_of_readers ON entries (analyst, refers) WHERE kind = 'read';
@@ -168,10 +161,10 @@ class Meta:
 
 def fill(connection: sqlite3.Connection, cap: Amount, rule: str, policy: str | None, salt: bytes | None) -> None:
     """Make an empty database a new ledger, in one transaction."""
-    connection.execute(f"PRAGMA application_id={_APPLICATION}")
+    connection.execute(f"PRAGMA application_id={APPLICATION}")
     connection.execute("BEGIN IMMEDIATE")
-    _run(connection, _TABLES + _SINCE_3)
-    connection.execute(f"PRAGMA user_version={_SCHEMA}")
+    run_script(connection, FIRST_TABLES + TABLES_SINCE)
+    connection.execute(f"PRAGMA user_version={SCHEMA}")
     meta = Meta(secrets.token_hex(16), rule, secrets.token_bytes(32) if salt is None else salt)
     connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (meta.identity, meta.rule, meta.salt))
     append(connection, None, "cap", cap)
@@ -182,92 +175,15 @@ def fill(connection: sqlite3.Connection, cap: Amount, rule: str, policy: str | N
 
 def upgrade(connection: sqlite3.Connection, path: Path | None) -> None:
     """Inside a write transaction: give a ledger of tacit 0.1.0 today's schema, and its standing as first entries."""
-    if _number(connection, "PRAGMA user_version") != _FIRST:
+    if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
         return
     log = entries(connection, path)
-    _run(connection, _SINCE_3)
-    connection.execute(f"PRAGMA user_version={_SCHEMA}")
+    run_script(connection, TABLES_SINCE)
+    connection.execute(f"PRAGMA user_version={SCHEMA}")
     standing, analysts = _reckoned(log)
     for analyst in (None, *sorted(analysts)):
         own = None if analyst is None else analysts[analyst]
         _write(connection, path, "balance", replace(standing, own=own), analyst=analyst)
-
-
-def open_check(connection: sqlite3.Connection, path: Path | None) -> tuple[Meta, Entry]:
-    """What a ledger's user relies on, and its last entry; LedgerError if it is not sound.
-
-    A ledger of a few hundred entries is checked whole. Of a longer one: the schema, what was fixed at creation, and the
-    last entries with the sums that they carry. Older entries and releases are checked when they are read.
-    """
-    schema = _check_schema(connection, path)
-    number = connection.execute("SELECT max(id) FROM entries").fetchone()[0]
-    if schema == _FIRST or not isinstance(number, int) or number <= _WHOLE:
-        meta, log = check(connection, path)
-    else:
-        meta = read_meta(connection, path)
-        log = entries(connection, path, "WHERE id > ?", number - _TAIL)
-        if [entry.id for entry in log] != list(range(number - _TAIL + 1, number + 1)):
-            raise damaged(path)
-        standing_of(log[-1], connection, path)
-    return meta, log[-1]
-
-
-def check(connection: sqlite3.Connection, path: Path | None) -> tuple[Meta, list[Entry]]:
-    """The whole ledger, or LedgerError: schema, pages, indexes, chain of digests, sums, releases and their charges.
-
-    The chain shows accidents and clumsy edits. It holds no secret key, so who can write the file can also
-    write a new chain; only a process boundary protects against that.
-    """
-    schema = _check_schema(connection, path)
-    if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
-        raise damaged(path)
-    meta = read_meta(connection, path)
-    log = entries(connection, path)
-    charges: set[int] = set()
-    released: dict[int, str] = {}
-    for number, entry in enumerate(log, start=1):
-        sound = entry.id == number and entry.kind in _KINDS
-        if entry.kind == "charge":
-            charges.add(entry.id)
-        elif entry.kind in ("release", "read"):
-            sound = sound and entry.refers in charges and (entry.kind == "read" or entry.refers not in released)
-            if entry.kind == "release" and entry.refers is not None:
-                released[entry.refers] = entry.detail
-        if not sound:
-            raise damaged(path)
-    if not log or log[0].kind != "cap":
-        raise damaged(path)
-    stored = dict(connection.execute("SELECT charge, payload FROM releases"))
-    if {k: payload_digest(v) if isinstance(v, bytes) else "" for k, v in stored.items()} != released:
-        raise damaged(path)
-    if not {charge for (charge,) in connection.execute("SELECT charge FROM subjects")} <= released.keys():
-        raise damaged(path)
-    if schema == _SCHEMA:
-        _check_standings(connection, path, log)
-    return meta, log
-
-
-def _check_schema(connection: sqlite3.Connection, path: Path | None) -> int:
-    if _number(connection, "PRAGMA application_id") != _APPLICATION:
-        raise LedgerError(f"{path} is not a ledger of tacit; it is left as it is")
-    schema = _number(connection, "PRAGMA user_version")
-    if schema not in (_FIRST, _SCHEMA):
-        raise LedgerError(f"the ledger {path} was written by another version of tacit; it is left as it is")
-    if _schema_text(connection) != _expected_schema(schema):
-        raise damaged(path)
-    return schema
-
-
-def _check_standings(connection: sqlite3.Connection, path: Path | None, log: list[Entry]) -> None:
-    """Add everything up again, and compare with what each entry says."""
-    last: dict[str, int] = {}
-    for entry, standing in _running(log):
-        if entry.analyst is not None:
-            last[entry.analyst] = entry.id
-        if entry.standing and entry.standing != standing.text():
-            raise damaged(path)
-    if not log[-1].standing or dict(connection.execute("SELECT analyst, last FROM analysts")) != last:
-        raise damaged(path)
 
 
 def read_meta(connection: sqlite3.Connection, path: Path | None) -> Meta:
@@ -283,7 +199,7 @@ def entries(connection: sqlite3.Connection, path: Path | None, where: str = "", 
 
     Each is checked against its own digest and the one before: what was damaged since it was written is not used.
     """
-    standing = "''" if _number(connection, "PRAGMA user_version") == _FIRST else "standing"
+    standing = "''" if number_of(connection, "PRAGMA user_version") == FIRST_SCHEMA else "standing"
     before = "(SELECT p.digest FROM entries p WHERE p.id = entries.id - 1)"
     statement = f"SELECT {_COLUMNS}, {standing}, {before} FROM entries {where} ORDER BY id"  # noqa: S608
     return [_entry(connection, path, row) for row in connection.execute(statement, values).fetchall()]
@@ -314,7 +230,7 @@ def standing_now(connection: sqlite3.Connection, path: Path | None) -> Standing:
 def standing_of(last: Entry, connection: sqlite3.Connection, path: Path | None) -> Standing:
     """The standing after the last entry; added up from the whole log in a ledger that keeps none yet."""
     if not last.standing:
-        if _number(connection, "PRAGMA user_version") != _FIRST:
+        if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
             raise damaged(path)
         return _reckoned(entries(connection, path))[0]
     try:
@@ -331,7 +247,7 @@ def own_total(connection: sqlite3.Connection, path: Path | None, analyst: str) -
 
     Which one that is, is told by a table and by an index. A page of one of the two may be damaged: they must agree.
     """
-    if _number(connection, "PRAGMA user_version") == _FIRST:
+    if number_of(connection, "PRAGMA user_version") == FIRST_SCHEMA:
         return _reckoned(entries(connection, path))[1].get(analyst, Total())
     listed = connection.execute("SELECT last FROM analysts WHERE analyst = ?", (analyst,)).fetchall()
     (indexed,) = connection.execute("SELECT max(id) FROM entries WHERE analyst = ?", (analyst,)).fetchone()
@@ -349,7 +265,7 @@ def own_total(connection: sqlite3.Connection, path: Path | None, analyst: str) -
 def analyst_names(connection: sqlite3.Connection) -> list[str]:
     """Everyone whom an entry names."""
     table = "entries WHERE analyst IS NOT NULL"
-    if _number(connection, "PRAGMA user_version") != _FIRST:
+    if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
         table = "analysts"
     return sorted(name for (name,) in connection.execute(f"SELECT DISTINCT analyst FROM {table}"))  # noqa: S608
 
@@ -442,7 +358,7 @@ def _entry(connection: sqlite3.Connection, path: Path | None, row: tuple[Any, ..
     return entry
 
 
-def _running(log: Iterable[Entry]) -> Iterator[tuple[Entry, Standing]]:
+def running(log: Iterable[Entry]) -> Iterator[tuple[Entry, Standing]]:
     """Every entry with the standing after it, added up from the first."""
     standing, owns = Standing(), dict[str, Total]()
     for entry in log:
@@ -456,7 +372,7 @@ def _running(log: Iterable[Entry]) -> Iterator[tuple[Entry, Standing]]:
 def _reckoned(log: Iterable[Entry]) -> tuple[Standing, dict[str, Total]]:
     """The standing of a whole log, and of each analyst in it."""
     last, owns = Standing(), dict[str, Total]()
-    for entry, last in _running(log):
+    for entry, last in running(log):
         if entry.analyst is not None and last.own is not None:
             owns[entry.analyst] = last.own
     return replace(last, own=None), owns
@@ -471,25 +387,12 @@ def _total(listed: list[Any]) -> Total:
     return Total(Decimal(epsilon), Decimal(delta), Decimal(rho), int(events), int(without_rho))
 
 
-def _run(connection: sqlite3.Connection, script: str) -> None:
+def run_script(connection: sqlite3.Connection, script: str) -> None:
     """Statement by statement: ``executescript`` would end the transaction."""
     for statement in script.split(";"):
         connection.execute(statement)
 
 
-def _schema_text(connection: sqlite3.Connection) -> list[Any]:
-    return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
-
-
-@lru_cache
-def _expected_schema(schema: int) -> list[Any]:
-    connection = sqlite3.connect(":memory:")
-    try:
-        _run(connection, _TABLES if schema == _FIRST else _TABLES + _SINCE_3)
-        return _schema_text(connection)
-    finally:
-        connection.close()
-
-
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def number_of(connection: sqlite3.Connection, pragma: str) -> int:
+    """What a pragma answers."""
     return int(connection.execute(pragma).fetchone()[0])
