@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -9,11 +10,14 @@ from functools import cached_property, partial
 
 from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING, to_amount
-from tacit.engine.composition import Event, rule_named
+from tacit.engine.composition import Event, Total, rule_named
 from tacit.engine.ledger import Ledger, Request
 
 from .errors import LedgerError, PolicyError
 from .policy import Cap
+from .terms import PolicyTerms
+
+_NO_POLICY = PolicyTerms(trust_schema=True)
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Store:
     """Where a ledger lies: ``find`` gives it when there is one, ``create`` makes it with a cap."""
 
     find: Callable[[], Ledger | None]
-    create: Callable[[Amount, str], Ledger]
+    create: Callable[[Amount, str, str, bytes], Ledger]
+    """With a cap, a rule, the text of the policy's terms, and a salt."""
 
 
 class Purse:
@@ -79,16 +84,20 @@ class Purse:
         analyst: str | None = None,
         analysts: Mapping[str, Cap] | None = None,
         accounting: str | None = None,
+        terms: PolicyTerms = _NO_POLICY,
     ) -> None:
         """``stated`` is the cap of the whole, for a new ledger; ``asked`` is this connection's, not larger.
 
-        ``accounting`` is the rule of a new ledger; an existing one with another rule is refused.
+        ``accounting`` is the rule of a new ledger, and ``terms`` what its guarantee will depend on; an existing one
+        with another rule or other terms is refused.
         """
         self._store = store
         self._stated = stated
         self._asked = asked
         self._analysts = analysts or {}
         self._accounting = accounting
+        self._terms = terms
+        self._salt = secrets.token_bytes(32)
         self._ledger: Ledger | None = None
         self.analyst = analyst
         self.peek()  # a cap above the ledger's is refused when connecting, not at the first answer
@@ -111,10 +120,23 @@ class Purse:
                     "no budget was stated, so nothing can be answered\n"
                     "hint: write epsilon = 1.0 under [budget] in the policy, or connect(…, epsilon=1.0)"
                 )
+            if not self._terms.may_begin:
+                raise LedgerError(
+                    "there is no ledger yet, and an analyst's connection without policy= cannot begin one: what an "
+                    "answer gives away would depend on no decision of the curator's\n"
+                    "hint: connect with the curator's policy, or let the curator connect and answer first"
+                )
+            cap = Amount(stated.epsilon, stated.delta or Decimal(0))
             ledger = self._ledger = self._checked(
-                self._store.create(Amount(stated.epsilon, stated.delta or Decimal(0)), self._accounting or "sum")
+                self._store.create(cap, self._accounting or "sum", self._terms.text, self._salt)
             )
         return ledger
+
+    @property
+    def key(self) -> bytes:
+        """The secret key of the versions that are shown: the ledger's salt, or the one that a new ledger will have."""
+        ledger = self.peek()
+        return self._salt if ledger is None else ledger.salt
 
     @property
     def cap(self) -> Amount | None:
@@ -129,7 +151,7 @@ class Purse:
     @property
     def analyst_cap(self) -> Amount | None:
         """The analyst's own cap; ``None`` when the policy sets none for this connection's analyst."""
-        return None if self.analyst is None else self._cap_of(self.analyst)
+        return None if self.analyst is None else self._cap_of(self.analyst, self.cap)
 
     @property
     def rule(self) -> str:
@@ -141,32 +163,32 @@ class Purse:
         """What a request would be charged if it were the first of a new ledger."""
         event = Event(to_amount(request.epsilon, request.delta), request.rho)
         cap = self.cap
-        return event.amount if cap is None else rule_named(self.rule).spent([event], cap)
+        return event.amount if cap is None else rule_named(self.rule).spent(Total().plus([event]), cap)
 
     def budget(self) -> Budget:
         """What was spent and is left, now."""
         ledger = self.peek()
-        cap = self.cap or NOTHING
-        left = cap if ledger is None else ledger.left(cap=cap)
-        named = [*self._analysts, *(() if ledger is None else ledger.analysts()), self.analyst]
-        accounts = {}
-        for name in dict.fromkeys(n for n in named if n is not None):
-            own = self._cap_of(name) or cap
-            own_left = own if ledger is None else ledger.left(name, own)
-            own_spent = NOTHING if ledger is None else ledger.spent(name)
-            accounts[name] = Account(own, own_spent, smaller(left, own_left))
         if ledger is None:
-            return Budget(cap, NOTHING, left, accounts, self.rule)
-        compose = partial(ledger.realised, float(cap.delta))
-        return Budget(cap, ledger.spent(), left, accounts, self.rule, compose)
+            cap = self.cap or NOTHING
+            names = [*self._analysts, *([] if self.analyst is None else [self.analyst])]
+            caps = {name: self._cap_of(name, cap) or cap for name in names}
+            accounts = {name: Account(own, NOTHING, smaller(cap, own)) for name, own in caps.items()}
+            return Budget(cap, NOTHING, cap, accounts, self.rule)
+        now = ledger.balances()
+        cap = _bounded(now.cap, self._asked)
+        left = now.left(cap)
+        accounts = {}
+        for name in dict.fromkeys(n for n in (*self._analysts, *now.analysts, self.analyst) if n is not None):
+            own = self._cap_of(name, cap) or cap
+            accounts[name] = Account(own, now.spent(name), smaller(left, now.left(own, name)))
+        return Budget(cap, now.spent(), left, accounts, self.rule, partial(ledger.realised, float(cap.delta)))
 
-    def _cap_of(self, analyst: str) -> Amount | None:
+    def _cap_of(self, analyst: str, whole: Amount | None) -> Amount | None:
         own = self._analysts.get(analyst, Cap())
-        if own == Cap() or self.cap is None:
+        if own == Cap() or whole is None:
             return None
         return Amount(
-            self.cap.epsilon if own.epsilon is None else own.epsilon,
-            self.cap.delta if own.delta is None else own.delta,
+            whole.epsilon if own.epsilon is None else own.epsilon, whole.delta if own.delta is None else own.delta
         )
 
     def _checked(self, ledger: Ledger) -> Ledger:
@@ -184,7 +206,14 @@ class Purse:
                     f"the ledger allows {name} = {allowed} in all, fixed when it was created; {wanted} was asked for\n"
                     f"hint: ask for {name} = {allowed} or less, in the policy's [budget] or in connect(…)"
                 )
-        return ledger
+        recorded = ledger.policy
+        different = [] if recorded is None else self._terms.differences(recorded)
+        if different:
+            raise LedgerError(
+                "the ledger is bound to the policy that it was begun with, and this connection brings another one or "
+                f"none\nhint: {', '.join(different)}; or let the curator change it with tacit.ledger.change_policy"
+            )
+        return ledger.under(self._terms)
 
 
 def show(amount: Amount) -> str:

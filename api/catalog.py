@@ -48,12 +48,15 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
     return Catalog(tables=tuple(_table(policy, declared.get(t.name, TablePolicy()), t) for t in schema))
 
 
-def with_versions(catalog: Catalog, source: Source) -> Catalog:
+def with_versions(catalog: Catalog, source: Source, key: bytes) -> Catalog:
     """The catalog as of now: a table without a declared version has the version of its file.
 
-    Asked for at every batch, because a parquet or csv file can be replaced while the connection is open.
+    Asked for at every batch, because a parquet or csv file can be replaced while the connection is open. ``key`` hides
+    what the source's own versions are made of.
     """
-    return Catalog(tables=tuple(t if t.version else replace(t, version=source.version(t.name)) for t in catalog.tables))
+    return Catalog(
+        tables=tuple(t if t.version else replace(t, version=source.version(t.name, key)) for t in catalog.tables)
+    )
 
 
 def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:

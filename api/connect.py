@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tacit.engine import Amount
 from tacit.engine.amounts import to_delta, to_epsilon
 from tacit.engine.ledger import Ledger
-from tacit.sql import open_source
+from tacit.sql import Source, open_source
 
 from .budget import Purse, Store
 from .catalog import build_catalog
@@ -20,9 +19,11 @@ from .connection import Connection, Number
 from .errors import InterfaceError, OperationalError, PolicyError
 from .policy import Cap, Policy, load_policy, suggestion
 from .steps import Desk
+from .terms import terms_of
 
-_MEMORY: WeakKeyDictionary[Any, Ledger] = WeakKeyDictionary()
-"""The ledgers of in-memory databases: they live as long as the DuckDB connection object does."""
+_MEMORY: dict[str, Ledger] = {}
+"""The ledgers of databases in memory, by ``Source.memory``. They live as long as the process: no connection object, and
+no number of them, tells when a database is gone, and a ledger that ended before its database would be a new budget."""
 
 
 def connect(
@@ -61,7 +62,8 @@ def connect(
         raise OperationalError("there is no database file of that name\nhint: give the path of a file") from None
     try:
         catalog = build_catalog(rules, source)
-        purse = Purse(_store(database, source.path, ledger), stated, bound, analyst, rules.analysts, rules.accounting)
+        terms = terms_of(rules, may_begin=analyst is None or policy is not None)
+        purse = Purse(_store(source, ledger), stated, bound, analyst, rules.analysts, rules.accounting, terms)
     except BaseException:
         source.close()
         raise
@@ -99,25 +101,25 @@ def _caps(policy: Policy, asked: Cap) -> tuple[Cap, Cap]:
     return whole, Cap(asked.epsilon or whole.epsilon, whole.delta if asked.delta is None else asked.delta)
 
 
-def _store(database: Any, path: Path | None, ledger: str | os.PathLike[str] | None) -> Store:
+def _store(source: Source, ledger: str | os.PathLike[str] | None) -> Store:
     if ledger is not None:
         place = Path(ledger)
-    elif path is not None:  # resolved, because a link to the database must not be a second budget over its rows
-        place = Path(f"{path.resolve()}.ledger")
+    elif source.path is not None:  # resolved, because a link to the database must not be a second budget over its rows
+        place = Path(f"{source.path.resolve()}.ledger")
     else:
-        return _memory_store(database)
+        return _memory_store(source.memory or "")
 
     def find() -> Ledger | None:
         return Ledger.open(place) if place.exists() else None
 
-    def create(cap: Amount, rule: str) -> Ledger:
-        return Ledger.open_or_create(place, cap.epsilon, cap.delta, rule=rule)
+    def create(cap: Amount, rule: str, policy: str, salt: bytes) -> Ledger:
+        return Ledger.open_or_create(place, *cap, rule=rule, policy=policy, salt=salt)
 
     return Store(find, create)
 
 
-def _memory_store(database: Any) -> Store:
-    def create(cap: Amount, rule: str) -> Ledger:
-        return _MEMORY.setdefault(database, Ledger.create(None, cap.epsilon, cap.delta, rule=rule))
+def _memory_store(identity: str) -> Store:
+    def create(cap: Amount, rule: str, policy: str, salt: bytes) -> Ledger:
+        return _MEMORY.setdefault(identity, Ledger.create(None, *cap, rule=rule, policy=policy, salt=salt))
 
-    return Store(lambda: _MEMORY.get(database), create)
+    return Store(lambda: _MEMORY.get(identity), create)

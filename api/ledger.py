@@ -5,6 +5,7 @@
     tacit.ledger.verify("clinic.duckdb.ledger")                    # 17 entries, or LedgerError
     tacit.ledger.raise_cap("clinic.duckdb.ledger", epsilon=5)      # never lower
     tacit.ledger.declare_version(con, "visits", "2026-02")         # old releases no longer mix
+    tacit.ledger.change_policy("clinic.duckdb.ledger", "clinic.toml")   # on record, for everyone
     tacit.ledger.backup(con, "/safe/place/clinic.ledger")
 
 A ledger is named by its path, or by a connection that was opened for the curator; one that was opened for an analyst is
@@ -14,21 +15,25 @@ refused. That stops misuse, not malice: who can write the file can change it, an
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import pandas as pd
 from tacit.engine import curate
 from tacit.engine.amounts import Amount, to_delta, to_epsilon
 from tacit.engine.ledger import Ledger
 from tacit.engine.ledger import verify as _verify
+from tacit.sql.names import folded
 
 from .connection import Connection, Number
 from .errors import InterfaceError, LedgerError, PolicyError
-from .policy import suggestion
+from .policy import load_policy, suggestion
+from .terms import terms_of
 
 Books = Connection | str | os.PathLike[str]
 
-__all__ = ["backup", "declare_version", "log", "raise_cap", "verify"]
+__all__ = ["backup", "change_policy", "declare_version", "log", "raise_cap", "verify"]
 
 
 def verify(books: Books) -> int:
@@ -64,9 +69,22 @@ def declare_version(books: Books, table: str, version: str) -> None:
             raise InterfaceError(f'{name} must be a name\nhint: declare_version(con, "visits", "2026-02")')
     if isinstance(books, Connection):
         known = [t.name for t in books.catalog.tables]
-        if table.lower() not in (name.lower() for name in known):
+        if folded(table) not in (folded(name) for name in known):
             raise PolicyError(f"there is no table {table!r}\nhint: {suggestion(table, known)}")
     curate.declare_version(_opened(books), table, version)
+
+
+def change_policy(books: Books, policy: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
+    """Bind the ledger to another policy from now on, on record; connections with the old one are refused.
+
+    What a ledger is bound to are units, bounds on their rows, public tables, the analysts and their caps, and whether
+    the schema is trusted; domains, versions and limits may differ at any time without this. Connect again afterwards.
+
+    Guarantee: what was released before keeps the promise that it was made under, and everything together keeps the
+    ledger's (``engine.curate.change_policy``). That is why the unit of a table that has charges cannot be changed: one
+    sum cannot speak of two kinds of neighbours. Begin a new ledger for that.
+    """
+    curate.change_policy(_opened(books), terms_of(load_policy(policy)))
 
 
 def backup(books: Books, path: str | os.PathLike[str]) -> None:

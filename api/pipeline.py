@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from tacit.engine import Amount
 from tacit.engine.amounts import NOTHING
 from tacit.sql.present import rehearse
 
 from .answers import Answers, frame, key_frames
 from .decide import decide
-from .evidence import cell_frame, contributing, read, write
+from .evidence import cell_frame, contributing
 from .plan import Plan, predict
 from .steps import (
     Ask,
@@ -23,11 +22,10 @@ from .steps import (
     charge,
     combine,
     compile_ask,
-    count,
-    draw,
     price,
     quote,
     read_public,
+    release,
     total,
 )
 
@@ -40,6 +38,7 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     with earlier releases and framing are post-processing. A crash between any two steps can waste the charge;
     it can show nothing that was not charged.
     """
+    key = desk.purse.key
     compiled = compile_ask(desk, ask)
     public = read_public(desk.source, compiled)
     keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
@@ -49,16 +48,15 @@ def answer(desk: Desk, ask: Ask) -> Answers:
         known = combine((), compiled, public)
         return frame(compiled.workload, keys, known, ask.confidence, histogram=partial(cell_frame, (), compiled))
     ledger = desk.purse.open()
+    if ledger.salt != key:  # another process began the ledger meanwhile: the tables' versions have other names in it
+        return answer(desk, ask)
     decision = decide(desk, ask, compiled, ledger)
     cost, releases, strategy = NOTHING, decision.used, price(desk, ask, compiled).plan.name
     if decision.purchase is not None:
         rest, priced = decision.purchase.compiled, decision.purchase.priced
         paid = charge(ledger, priced, desk.purse)
-        counts = count(desk.source, rest, ledger.salt)
-        drawn = draw(priced, paid, counts)
-        kept = ledger.store(paid.id, *write(rest.scans, drawn))
+        releases = (*releases, release(desk.source, rest, priced, paid, ledger))
         cost, strategy = paid.cost, priced.plan.name
-        releases = (*releases, read(kept, Amount(paid.epsilon, paid.delta), paid.id))
     estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
     told = contributing(releases, estimate)
     if ask.integer:

@@ -1,9 +1,10 @@
-"""The steps of the pipeline, one function each. Only ``count`` and ``draw`` can see a private row."""
+"""The steps of the pipeline, one function each. Only ``release`` lets a private row be seen, and it is sealed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -22,9 +23,9 @@ from tacit.engine import (
     plan_release,
 )
 from tacit.engine.amounts import exact_sum
-from tacit.engine.curate import declared_versions
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
+from tacit.sql.names import folded
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Linear, Output, Stacked, Workload
@@ -33,7 +34,7 @@ from .budget import Purse
 from .catalog import with_versions
 from .compiled import Ask, Compiled
 from .errors import LedgerError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
-from .evidence import Release, combine
+from .evidence import Release, combine, read, write
 
 T = TypeVar("T")
 
@@ -77,12 +78,10 @@ class Desk:
     def catalog(self) -> Catalog:
         """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
         ledger = self.purse.peek()
-        declared = {} if ledger is None else declared_versions(ledger)
-        tables = (
-            replace(table, version=declared[table.name.lower()]) if table.name.lower() in declared else table
-            for table in self.schema.tables
-        )
-        return with_versions(Catalog(tuple(tables)), self.source)
+        versions = {} if ledger is None else ledger.versions()
+        declared = {folded(name): version for name, version in versions.items()}
+        tables = (replace(t, version=declared.get(folded(t.name), t.version)) for t in self.schema.tables)
+        return with_versions(Catalog(tuple(tables)), self.source, self.purse.key)
 
 
 def compile_ask(desk: Desk, ask: Ask) -> Compiled:
@@ -194,18 +193,9 @@ def charge(ledger: Ledger, priced: Priced, purse: Purse) -> Charge:
 
     What comes back may be an older charge that covers this one and was never released; then it costs nothing.
 
-    Guarantee: what a ledger has added up speaks of one kind of neighbours. A charge for a table whose privacy unit is
-    not the one of earlier charges is refused, because their sum would promise nothing about either.
+    Guarantee: what a ledger has added up speaks of one kind of neighbours, because it is bound to one policy, which the
+    transaction of the charge compares with this connection's (``Ledger.under``).
     """
-    for entry in ledger.entries():
-        if entry.kind != "charge":
-            continue
-        for table, unit in json.loads(entry.detail).get("units", {}).items():
-            if priced.units.get(table, unit) != unit:
-                raise LedgerError(
-                    f"the ledger has charges that protect {unit} of {table}, and this policy protects "
-                    f"{priced.units[table]}\nhint: connect with the policy that the ledger was begun with"
-                )
     return ledger.charge(request(priced, purse))
 
 
@@ -219,9 +209,25 @@ def quote(ledger: Ledger | None, priced: Priced, purse: Purse) -> Amount:
     return purse.first_cost(request(priced, purse)) if ledger is None else ledger.quote(request(priced, purse))
 
 
+def release(source: Source, compiled: Compiled, priced: Priced, paid: Charge, ledger: Ledger) -> Release:
+    """Count, draw and store, and return what was stored: from the exact counts to the release in one sealed call.
+
+    Guarantee: nothing of the exact counts outlives this call, whatever goes wrong in it. What is returned was read back
+    from the ledger. What is raised is a new exception with a constant text, raised when the frames that held counts are
+    gone: neither its traceback nor what it was raised from leads to them.
+    """
+    return _sealed(lambda: _released(source, compiled, priced, paid, ledger))
+
+
+def _released(source: Source, compiled: Compiled, priced: Priced, paid: Charge, ledger: Ledger) -> Release:
+    drawn = draw(priced, paid, count(source, compiled, ledger.salt))
+    kept = ledger.store(paid.id, *write(compiled.scans, drawn))
+    return read(kept, Amount(paid.epsilon, paid.delta), paid.id)
+
+
 def count(source: Source, compiled: Compiled, salt: bytes) -> list[NDArray[Any]]:
     """The exact unit counts of every private table in the batch: the one read of private rows."""
-    return _sealed(lambda: [source.count(scan, salt) for scan in compiled.scans])
+    return [source.count(scan, salt) for scan in compiled.scans]
 
 
 def draw(priced: Priced, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[Measurement, ...]:
@@ -229,23 +235,49 @@ def draw(priced: Priced, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[
 
     Guarantee: that of ``engine.mechanism.measure`` at (``paid.epsilon``, ``paid.delta``).
     """
-    return _sealed(lambda: measure(priced.plan, counts, paid.epsilon, paid.delta))
+    return measure(priced.plan, counts, paid.epsilon, paid.delta)
 
 
 def _sealed(step: Callable[[], T]) -> T:
-    """Run a step that sees private rows; whatever it raises becomes one constant sentence.
+    """Run a step that sees private rows; whatever it raises becomes a new exception that knows nothing of them.
 
-    The new error is raised after the handler has ended, so that it carries no ``__context__``: even an
-    exception that nobody prints would hold the row that DuckDB quoted.
+    Even an exception that nobody prints would lead to the rows: DuckDB quotes one in its text, and a traceback keeps
+    the frames, with their variables, of every function that it came through.
     """
     try:
         return step()
-    except Exception:
-        pass
-    raise OperationalError(
+    except BaseException as error:
+        said = _without_rows(error)
+        _forget(error)
+    raise said  # after the handler has ended, so that it carries no __context__
+
+
+def _without_rows(error: BaseException) -> BaseException:
+    """What may be said of an error: that the ledger could not be written, that it was an interrupt, or nothing."""
+    if isinstance(error, LedgerError):  # a constant text and the file's name
+        return LedgerError(f"{error}\nhint: the batch was charged; repeating it costs nothing")
+    if isinstance(error, SystemExit):
+        return SystemExit(error.code if isinstance(error.code, int) else 1)
+    if not isinstance(error, Exception):
+        return KeyboardInterrupt()
+    return OperationalError(
         "the batch was charged, and then the tables could not be read; nothing was released\n"
         "hint: check that the database is intact, and repeat the batch: that costs nothing"
     )
+
+
+def _forget(error: BaseException) -> None:
+    """Empty the frames of an error and of all that it was raised from, also where they hold each other in a circle."""
+    todo: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while todo:
+        one = todo.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        todo += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+        traceback.clear_frames(one.__traceback__)
+        one.__traceback__ = one.__cause__ = one.__context__ = None
 
 
 def _is_linear(output: Output) -> bool:

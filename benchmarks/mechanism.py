@@ -1,6 +1,7 @@
 """What privacy itself costs in time: noise, calibration and the ledger, without planning and without the scan.
 
-    python benchmarks/mechanism.py [measurements] [past releases]
+    python benchmarks/mechanism.py [measurements]              # and what a ledger's past costs, 10 to 10,000 releases
+    python benchmarks/mechanism.py history [related] [sizes]   # only that; related: past releases of the same table
 
 Two figures for each: the processor's milliseconds, which is what a step costs beyond waiting for the disk and for other
 processes, and the time that passed as a multiple of one fsync of this disk. A durable charge needs one fsync and a
@@ -13,14 +14,17 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import numpy as np
+import tacit
 from tacit.engine import Block, measure, pack, plan_release, unpack
 from tacit.engine.calibrate import analytic_sigma, laplace_scale
 from tacit.engine.ledger import Ledger, Request
+from tacit.engine.ledger_log import append, payload_digest
 from tacit.engine.strategy import Privacy
 
 
@@ -59,13 +63,18 @@ def line(what: str, cost: Cost, sync: Cost, note: str = "") -> None:
     print(f"{what:52} {cost.busy:8.2f} ms busy {cost.clock / sync.clock:8.1f} × fsync  {note}".rstrip())
 
 
-def main(measurements: int = 1000, past: int = 1000) -> None:
-    """Print the table."""
+def main(arguments: Sequence[str]) -> None:
+    """Print the tables."""
+    numbers = [int(word) for word in arguments if word.isdigit()]
     with tempfile.TemporaryDirectory() as folder:
-        report(Path(folder), measurements, past)
+        if "history" not in arguments:
+            report(Path(folder), *numbers[:1])
+            numbers = []
+        related = "related" in arguments
+        history(Path(folder), numbers or (RELATED if related else PAST), related=related)
 
 
-def report(folder: Path, measurements: int, past: int) -> None:
+def report(folder: Path, measurements: int = 1000) -> None:
     """Measure in a folder of its own."""
     sync = fsync(folder)
     print(f"one fsync of this disk: {sync.clock:.2f} ms\n")
@@ -105,24 +114,56 @@ def report(folder: Path, measurements: int, past: int) -> None:
         line(f"{name}: pack them, {len(payload) / 1000:.0f} kB", typical(lambda _, r=release: pack(r)), sync)  # type: ignore[misc]
         line(f"{name}: charge, draw, store and read back", typical(whole), sync, "wanted: less than 100 ms busy")
         print()
-    few, many = admission(folder / "few", 10), admission(folder / "many", past)
-    line("admission beside 10 past releases", few, sync)
-    line(
-        f"admission beside {past:,} past releases",
-        many,
-        sync,
-        f"{many.busy / few.busy:.1f} times as busy; wanted: milliseconds",
-    )
-    line(f"open and verify a ledger of {past:,} releases", typical(lambda _: Ledger.open(folder / "many"), 3), sync)
 
 
-def admission(path: Path, past: int) -> Cost:
-    """One charge beside so many stored releases of 2 kB."""
-    ledger = Ledger.create(path, 10**6)
-    for i in range(past):
-        ledger.store(ledger.charge(Request(f"past {i}", 0.001, mechanism="{}" * 200)).id, bytes(2000))
-    return typical(lambda i: ledger.charge(Request(f"new {i}", 0.001, mechanism="{}" * 200)))
+PAST = (10, 1_000, 10_000)
+RELATED = (10, 100, 1_000)
+
+
+def history(folder: Path, sizes: Sequence[int], *, related: bool) -> None:
+    """What everyday calls cost the processor beside so many past releases, of other tables or of the same one."""
+    about = "the same table" if related else "other tables"
+    print(f"milliseconds of the processor beside past releases of {about}")
+    print(f"{'':28}" + "".join(f"{size:>12,}" for size in sizes) + "   last / first")
+    columns = [everyday(folder / f"{about} {size}.duckdb", size, related=related) for size in sizes]
+    for name in columns[0]:
+        costs = [column[name].busy for column in columns]
+        print(f"{name:28}" + "".join(f"{cost:12.2f}" for cost in costs) + f"{costs[-1] / costs[0]:15.1f}")
+    print()
+
+
+def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
+    """A charge, opening the ledger, ``con.budget``, a new question and one that was asked before."""
+    with duckdb.connect(str(path)) as database:
+        database.execute("CREATE TABLE t AS SELECT (i % 1000)::INTEGER AS a FROM range(10000) r(i)")
+    with tacit.connect(path, epsilon=10**6) as con:
+        known = "SELECT count(*) FROM t WHERE a < 500"
+        con.answer(known, epsilon=0.01)
+        ledger = con._desk.purse.open()
+        repeat(ledger, past, related=related)
+        return {
+            "charge": typical(lambda i: ledger.charge(Request(f"new {i}", 0.001, mechanism="{}" * 200))),
+            "open the ledger": typical(lambda _: Ledger.open(f"{path}.ledger")),
+            "con.budget": typical(lambda _: con.budget),
+            "a new question": typical(lambda i: con.answer(f"SELECT count(*) FROM t WHERE a < {i}", epsilon=0.01)),
+            "a known question": typical(lambda _: con.answer(known, epsilon=0.01)),
+        }
+
+
+def repeat(ledger: Ledger, times: int, *, related: bool) -> None:
+    """Write the ledger's one release so many times more, about other tables or about its own, in one transaction."""
+    charge = next(entry for entry in ledger.entries() if entry.kind == "charge")
+    (stored,) = ledger.releases(charge.fingerprint)
+    digest = payload_digest(stored.payload)
+    with ledger.transaction(write=True) as connection:
+        [(subject,)] = connection.execute("SELECT subject FROM subjects").fetchall()
+        for i in range(times):
+            mechanism, name = stored.mechanism, f"past {i}"
+            paid = append(connection, ledger.path, "charge", charge.amount, fingerprint=name, detail=mechanism)
+            append(connection, ledger.path, "release", fingerprint=name, detail=digest, refers=paid.id)
+            connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, stored.payload))
+            connection.execute("INSERT INTO subjects VALUES (?, ?)", (subject if related else name, paid.id))
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:3]))
+    main(sys.argv[1:])

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple, Protocol
@@ -39,6 +39,28 @@ class Event(NamedTuple):
     rho: Decimal | None = None
 
 
+class Total(NamedTuple):
+    """All that the rules need to know of any number of charges: exact sums. It grows with each charge."""
+
+    epsilon: Decimal = Decimal(0)
+    delta: Decimal = Decimal(0)
+    rho: Decimal = Decimal(0)
+    events: int = 0
+    without_rho: int = 0
+    """The number of charges that state no ρ; zCDP admits none of them."""
+
+    def plus(self, events: Iterable[Event]) -> Total:
+        """These charges added, without rounding."""
+        new = list(events)
+        return Total(
+            exact_sum([self.epsilon, *(e.amount.epsilon for e in new)]),
+            exact_sum([self.delta, *(e.amount.delta for e in new)]),
+            exact_sum([self.rho, *(e.rho for e in new if e.rho is not None)]),
+            self.events + len(new),
+            self.without_rho + sum(e.rho is None for e in new),
+        )
+
+
 class Rule(Protocol):
     """A privacy filter. ``price`` is what ``spent`` would grow by."""
 
@@ -49,7 +71,7 @@ class Rule(Protocol):
         """Raise PrivacyParameterError if the rule cannot work with this cap."""
         ...
 
-    def spent(self, events: Sequence[Event], cap: Amount) -> Amount:
+    def spent(self, total: Total, cap: Amount) -> Amount:
         """What these charges cost together."""
         ...
 
@@ -62,9 +84,9 @@ class Sum:
     def check(self, cap: Amount) -> None:
         """Every cap will do."""
 
-    def spent(self, events: Sequence[Event], cap: Amount) -> Amount:
+    def spent(self, total: Total, cap: Amount) -> Amount:
         """Σε and Σδ, exactly."""
-        return Amount(exact_sum(e.amount.epsilon for e in events), exact_sum(e.amount.delta for e in events))
+        return Amount(total.epsilon, total.delta)
 
 
 class ZeroConcentrated:
@@ -77,17 +99,16 @@ class ZeroConcentrated:
         if cap.delta <= 0:
             raise PrivacyParameterError("accounting by zCDP needs a budget with delta greater than 0")
 
-    def spent(self, events: Sequence[Event], cap: Amount) -> Amount:
+    def spent(self, total: Total, cap: Amount) -> Amount:
         """ε(Σρ) at the cap's δ, rounded up; the δ is used up by the first charge."""
         self.check(cap)
-        if not events:
+        if not total.events:
             return NOTHING
-        if any(e.rho is None for e in events):
+        if total.without_rho:
             raise InternalError("a charge under zCDP must state its rho")
-        rho = exact_sum(e.rho for e in events if e.rho is not None)
         log = _above(_UP.ln(_UP.divide(Decimal(1), cap.delta)))
-        root = _above(_UP.sqrt(_UP.multiply(rho, log)))
-        epsilon = _UP.add(rho, _UP.multiply(Decimal(2), root))
+        root = _above(_UP.sqrt(_UP.multiply(total.rho, log)))
+        epsilon = _UP.add(total.rho, _UP.multiply(Decimal(2), root))
         return Amount(epsilon, cap.delta)
 
 
@@ -102,18 +123,18 @@ def rule_named(name: str) -> Rule:
     return rule
 
 
-def left(rule: Rule, events: Sequence[Event], cap: Amount) -> Amount:
+def left(rule: Rule, total: Total, cap: Amount) -> Amount:
     """The cap less what was spent, never below zero."""
-    spent = rule.spent(events, cap)
+    spent = rule.spent(total, cap)
     return Amount(
         max(exact_difference(cap.epsilon, spent.epsilon), Decimal(0)),
         max(exact_difference(cap.delta, spent.delta), Decimal(0)),
     )
 
 
-def price(rule: Rule, events: Sequence[Event], new: Sequence[Event], cap: Amount) -> Amount:
+def price(rule: Rule, total: Total, new: Iterable[Event], cap: Amount) -> Amount:
     """What ``new`` would add to what was spent."""
-    before, after = rule.spent(events, cap), rule.spent([*events, *new], cap)
+    before, after = rule.spent(total, cap), rule.spent(total.plus(new), cap)
     return Amount(exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta))
 
 

@@ -12,14 +12,15 @@ from tacit.errors import LedgerError, PrivacyParameterError
 
 from .amounts import Amount, to_amount
 from .ledger import Ledger
-from .ledger_file import append, entries
+from .ledger_log import append, entries, entry_at, standing_now
+from .terms import Terms, check_units
 
 
 def raise_cap(ledger: Ledger, epsilon: Any, delta: Any = 0) -> Amount:
     """A larger cap from now on. A cap is never lowered: what was spent cannot be unspent."""
     cap = to_amount(epsilon, delta)
     with ledger.transaction(write=True) as connection:
-        now = entries(connection, ledger.path, "WHERE kind = 'cap'")[-1].amount
+        now = entry_at(connection, ledger.path, standing_now(connection, ledger.path).cap, "cap").amount
         if cap.epsilon < now.epsilon or cap.delta < now.delta:
             raise PrivacyParameterError(
                 f"the cap is epsilon {now.epsilon:f} and delta {now.delta}; it cannot be lowered"
@@ -34,18 +35,21 @@ def declare_version(ledger: Ledger, table: str, version: str) -> None:
         append(connection, ledger.path, "version", fingerprint=table, detail=version)
 
 
-def declared_version(ledger: Ledger, table: str) -> str | None:
-    """The version that was declared last, if any was."""
-    with ledger.transaction(write=False) as connection:
-        found = entries(connection, ledger.path, "WHERE kind = 'version' AND fingerprint = ?", table)
-    return found[-1].detail if found else None
+def change_policy(ledger: Ledger, terms: Terms) -> None:
+    """Other terms from now on, on record. LedgerError if the unit of a table that has charges would change.
 
-
-def declared_versions(ledger: Ledger) -> dict[str, str]:
-    """The version of every table of which one was declared, by lower-case name."""
-    with ledger.transaction(write=False) as connection:
-        found = entries(connection, ledger.path, "WHERE kind = 'version'")
-    return {entry.fingerprint.lower(): entry.detail for entry in found}
+    Guarantee: earlier releases keep what they promised when they were made, and the sum of all charges keeps its
+    meaning, because every charge protects the same units as before. A bound on the rows of a unit may change: each
+    release bounds them as its own policy said, and was priced for that bound. A table that becomes public is not
+    protected from now on; what a table told while it was public stays told. An analyst's cap holds from now on, and
+    counts what they know already.
+    """
+    with ledger.under(None).transaction(write=True) as connection:
+        number = standing_now(connection, ledger.path).policy
+        if number and entry_at(connection, ledger.path, number, "policy").detail == terms.text:
+            return
+        check_units(entries(connection, ledger.path, "WHERE kind = 'charge'"), terms)
+        append(connection, ledger.path, "policy", detail=terms.text)
 
 
 def backup(ledger: Ledger, path: str | PathLike[str]) -> None:

@@ -6,61 +6,37 @@ leak.
 
 from __future__ import annotations
 
+import copy
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tacit.errors import BudgetError, InternalError, LedgerError
 
+from .accounts import Balances, Charge, Request, StoredRelease
 from .amounts import NOTHING, Amount, exact_difference, to_amount
-from .composition import Event, Rule, left, price, realised, rule_named
-from .ledger_file import Entry, LedgerFile, append, check, create, entries, payload_digest, read_meta
+from .composition import Event, Rule, Total, left, price, realised, rule_named
+from .ledger_check import check, open_check
+from .ledger_file import LedgerFile, create
+from .ledger_log import (
+    Entry,
+    analyst_names,
+    append,
+    damaged,
+    entries,
+    entry_at,
+    own_total,
+    payload_digest,
+    read_meta,
+    standing_now,
+    upgrade,
+)
+from .terms import Terms, check_units
 
-
-@dataclass(frozen=True)
-class Request:
-    """A batch that wants to be paid."""
-
-    fingerprint: str
-    """Everything that tells this release from others: cells, rows, table versions, kind."""
-    epsilon: Any
-    delta: Any = 0
-    analyst: str | None = None
-    analyst_cap: Amount | None = None
-    cap: Amount | None = None
-    """A smaller cap than the ledger's own, if this connection was told one."""
-    mechanism: str = "{}"
-    """The mechanism as JSON, without data."""
-    rho: Decimal | None = None
-    """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """A paid right to one release."""
-
-    id: int
-    cost: Amount
-    """What this request added to the ledger: nothing, if an unused charge was handed back."""
-    epsilon: Decimal
-    delta: Decimal
-
-
-@dataclass(frozen=True)
-class StoredRelease:
-    """A release that can be read again at no cost."""
-
-    charge_id: int
-    epsilon: Decimal
-    delta: Decimal
-    analyst: str | None
-    mechanism: str
-    payload: bytes = field(repr=False)
+__all__ = ["Balances", "Charge", "Entry", "Ledger", "Request", "StoredRelease", "Terms", "verify"]
 
 
 class Ledger:
@@ -69,19 +45,34 @@ class Ledger:
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
         with file.transaction(write=False) as connection:
-            meta, log = check(connection, file.path)
+            meta, last = open_check(connection, file.path)
         self.salt = meta.salt
         """32 secret bytes that live as long as the ledger: they choose which rows of a unit count."""
         self._identity = meta.identity
         self._rule: Rule = rule_named(meta.rule)
-        self._seen = log[-1].id, log[-1].digest
+        self._seen = last.id, last.digest
+        self._terms: Terms | None = None
+        self._accepted = 0
+        self._versions: tuple[int, dict[str, str]] = (0, {})
 
     @classmethod
-    def create(cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum") -> Ledger:
-        """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory."""
+    def create(
+        cls,
+        path: str | PathLike[str] | None,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        rule: str = "sum",
+        policy: str | None = None,
+        salt: bytes | None = None,
+    ) -> Ledger:
+        """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory.
+
+        ``policy`` is the text of the ``Terms`` that it is begun under. ``salt`` is 32 random bytes of the caller's.
+        """
         cap = to_amount(epsilon, delta)
         rule_named(rule).check(cap)
-        return cls(create(None if path is None else Path(path), cap, rule))
+        return cls(create(None if path is None else Path(path), cap, rule, policy, salt))
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Ledger:
@@ -90,18 +81,34 @@ class Ledger:
 
     @classmethod
     def open_or_create(
-        cls, path: str | PathLike[str] | None, epsilon: Any, delta: Any = 0, *, rule: str = "sum"
+        cls,
+        path: str | PathLike[str],
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        rule: str = "sum",
+        policy: str | None = None,
+        salt: bytes | None = None,
     ) -> Ledger:
-        """The ledger at ``path`` with the cap and rule that it says itself, or a new one with these."""
-        if path is None:
-            return cls.create(None, epsilon, delta, rule=rule)
+        """The ledger at ``path`` with the cap, rule and policy that it says itself, or a new one with these."""
         if not Path(path).exists():
             try:
-                return cls.create(path, epsilon, delta, rule=rule)
+                return cls.create(path, epsilon, delta, rule=rule, policy=policy, salt=salt)
             except LedgerError:
                 if not Path(path).exists():
                     raise
         return cls.open(path)
+
+    def under(self, terms: Terms | None) -> Self:
+        """The same ledger for a connection that states these terms; ``None`` is the curator's own view.
+
+        Guarantee: every transaction of it, the charge's own among them, first compares the terms with those on record,
+        and LedgerError is raised where they do not agree. No interleaving of processes lets a charge pass under a
+        policy that is not the ledger's. A ledger that has none yet is bound to the terms by the first charge.
+        """
+        mine = copy.copy(self)
+        mine._terms, mine._accepted = terms, 0
+        return mine
 
     @property
     def path(self) -> Path | None:
@@ -118,10 +125,24 @@ class Ledger:
         with self.transaction(write=False) as connection:
             return self._cap(connection)
 
+    @property
+    def policy(self) -> str | None:
+        """The policy on record, as the text of its ``Terms``; ``None`` if the ledger is bound to none yet."""
+        with self.transaction(write=False) as connection:
+            number = standing_now(connection, self.path).policy
+            return entry_at(connection, self.path, number, "policy").detail if number else None
+
+    def balances(self) -> Balances:
+        """Caps and sums, of the whole and of everyone, at one moment."""
+        with self.transaction(write=False) as connection:
+            whole = standing_now(connection, self.path).charged
+            analysts = {name: own_total(connection, self.path, name) for name in analyst_names(connection)}
+            return Balances(self._cap(connection), self._rule, whole, analysts)
+
     def spent(self, analyst: str | None = None) -> Amount:
         """What was charged in all, or charged to and read by one analyst."""
         with self.transaction(write=False) as connection:
-            return self._rule.spent(self._events(connection, analyst), self._cap(connection))
+            return self._rule.spent(self._total(connection, analyst), self._cap(connection))
 
     def left(self, analyst: str | None = None, cap: Amount | None = None) -> Amount:
         """What may still be spent, of the whole or of a smaller ``cap``; of an analyst's ``cap`` if named."""
@@ -129,22 +150,36 @@ class Ledger:
             whole = self._cap(connection)
             if analyst is None and cap is not None:
                 whole = _smaller(whole, cap)
-            rest = left(self._rule, self._events(connection, None), whole)
+            rest = left(self._rule, self._total(connection, None), whole)
             if analyst is None or cap is None:
                 return rest
-            return _smaller(rest, left(self._rule, self._events(connection, analyst), cap))
+            return _smaller(rest, left(self._rule, self._total(connection, analyst), cap))
 
     def realised(self, delta: float) -> float:
-        """The ε at δ that all charges come to when composed tightly: for information, never to admit."""
+        """The ε at δ that all charges come to when composed tightly: for information, never to admit.
+
+        The one figure that needs the whole log.
+        """
         with self.transaction(write=False) as connection:
-            events = self._events(connection, None)
+            events = [Event(e.amount, e.rho) for e in entries(connection, self.path, "WHERE kind = 'charge'")]
         return realised(events, delta)
 
     def analysts(self) -> tuple[str, ...]:
         """Everyone who was ever charged or has read."""
         with self.transaction(write=False) as connection:
-            names = connection.execute("SELECT DISTINCT analyst FROM entries WHERE analyst IS NOT NULL")
-            return tuple(sorted(name for (name,) in names))
+            return tuple(analyst_names(connection))
+
+    def versions(self) -> dict[str, str]:
+        """The version of every table of which one was declared, by the name it was declared for."""
+        with self.transaction(write=False) as connection:
+            last = standing_now(connection, self.path).version
+            seen, found = self._versions
+            if last != seen:
+                new = entries(connection, self.path, "WHERE kind = 'version' AND id > ?", seen)
+                if not new or new[-1].id != last:
+                    raise damaged(self.path)
+                self._versions = last, {**found, **{entry.fingerprint: entry.detail for entry in new}}
+        return dict(self._versions[1])
 
     def charge(self, request: Request) -> Charge:
         """Pay for one release, or raise BudgetError and write nothing.
@@ -155,10 +190,11 @@ class Ledger:
         cannot both see the old sum.
 
         Guarantee: under the rule of ``composition``, everything ever released for charges of this ledger is
-        together private at its cap.
+        together private at its cap, for neighbours of the one kind that its policy names.
         """
         event = Event(to_amount(request.epsilon, request.delta), request.rho)
         with self.transaction(write=True) as connection:
+            self._bind(connection)
             unused = self._unused(connection, request, event)
             if unused is not None:
                 return Charge(unused.id, NOTHING, *unused.amount)
@@ -184,7 +220,7 @@ class Ledger:
             whole = self._cap(connection)
             if request.cap is not None:
                 whole = _smaller(whole, request.cap)
-            return price(self._rule, self._events(connection, None), [event], whole)
+            return price(self._rule, self._total(connection, None), [event], whole)
 
     def store(self, charge_id: int, payload: bytes, subjects: Sequence[str] = ()) -> bytes:
         """Keep the release of a charge, and return what is kept: the first one stored wins.
@@ -199,9 +235,9 @@ class Ledger:
         and the charge stays unused.
         """
         with self.transaction(write=True) as connection:
-            found = connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchone()
-            if found is not None:
-                return bytes(found[0])
+            stored = self._payload(connection, charge_id)
+            if stored is not None:
+                return stored
             charges = entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", charge_id)
             if not charges:
                 raise InternalError("a release needs a charge of this ledger")
@@ -233,23 +269,33 @@ class Ledger:
         with self.transaction(write=False) as connection:
             found = []
             for charge in entries(connection, self.path, where, value):
-                row = connection.execute(
-                    "SELECT r.payload, e.detail FROM releases r JOIN entries e ON e.refers = r.charge"
-                    " AND e.kind = 'release' WHERE r.charge = ?",
-                    (charge.id,),
-                ).fetchone()
-                if row is not None:
-                    payload = bytes(row[0])
-                    if payload_digest(payload) != row[1]:
-                        raise LedgerError(f"a release in the ledger {self.path} is damaged")
+                payload = self._payload(connection, charge.id)
+                if payload is not None:
                     found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))
         return tuple(found)
 
-    def read_by(self, analyst: str) -> frozenset[int]:
-        """The charges of others whose releases an analyst has read."""
+    def _payload(self, connection: sqlite3.Connection, charge_id: int) -> bytes | None:
+        """The release of a charge, if it has one. Payload and entry must both be there, and agree."""
+        rows = connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchall()
+        said = entries(connection, self.path, "WHERE refers = ? AND kind = 'release'", charge_id)
+        if not rows and not said:
+            return None
+        if len(rows) != 1 or len(said) != 1 or not isinstance(rows[0][0], bytes):
+            raise damaged(self.path)
+        if said[0].refers != charge_id or payload_digest(rows[0][0]) != said[0].detail:
+            raise damaged(self.path)
+        return rows[0][0]
+
+    def read_by(self, analyst: str, among: Collection[int] | None = None) -> frozenset[int]:
+        """The charges of others whose releases an analyst has read; of all charges, or ``among`` some of them."""
+        where = "WHERE kind = 'read' AND analyst = ?"
         with self.transaction(write=False) as connection:
-            found = entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)
-        return frozenset(e.refers for e in found if e.refers is not None)
+            if among is None:
+                found = entries(connection, self.path, where, analyst)
+            else:
+                each = [entries(connection, self.path, f"{where} AND refers = ?", analyst, i) for i in among]
+                found = [entry for listed in each for entry in listed]
+        return frozenset(e.refers for e in found if e.refers is not None and e.analyst == analyst)
 
     def admit_read(
         self, charge_ids: int | Sequence[int], analyst: str | None, analyst_cap: Amount | None = None
@@ -266,11 +312,12 @@ class Ledger:
             charges = [e for i in ids for e in entries(connection, self.path, "WHERE id = ? AND kind = 'charge'", i)]
             if len(charges) != len(ids):
                 raise InternalError("only releases of this ledger can be read")
-            read = {e.refers for e in entries(connection, self.path, "WHERE kind = 'read' AND analyst = ?", analyst)}
-            new = [e for e in charges if e.analyst != analyst and e.id not in read]
+            read = "WHERE kind = 'read' AND analyst = ? AND refers = ?"
+            others = [e for e in charges if e.analyst != analyst]
+            new = [e for e in others if not entries(connection, self.path, read, analyst, e.id)]
             events = [Event(e.amount, e.rho) for e in new]
             cap = self._cap(connection) if analyst_cap is None else analyst_cap
-            known = self._events(connection, analyst)
+            known = self._total(connection, analyst)
             asked = price(self._rule, known, events, cap)
             if analyst_cap is not None:
                 _refuse_unless_it_fits(asked, left(self._rule, known, cap), f"the budget of {analyst!r}")
@@ -297,7 +344,7 @@ class Ledger:
             if request is not None:
                 events.append(Event(to_amount(request.epsilon, request.delta), request.rho))
             own = self._cap(connection) if cap is None else cap
-            known = self._events(connection, analyst)
+            known = self._total(connection, analyst)
             cost, rest = price(self._rule, known, events, own), left(self._rule, known, own)
         return cost.epsilon <= rest.epsilon and cost.delta <= rest.delta
 
@@ -314,11 +361,11 @@ class Ledger:
         whole = self._cap(connection)
         if request.cap is not None:
             whole = _smaller(whole, request.cap)
-        spent = self._events(connection, None)
+        spent = self._total(connection, None)
         cost = price(self._rule, spent, [event], whole)
         _refuse_unless_it_fits(cost, left(self._rule, spent, whole), "the budget")
         if request.analyst is not None and request.analyst_cap is not None:
-            own = self._events(connection, request.analyst)
+            own = self._total(connection, request.analyst)
             _refuse_unless_it_fits(
                 price(self._rule, own, [event], request.analyst_cap),
                 left(self._rule, own, request.analyst_cap),
@@ -330,29 +377,43 @@ class Ledger:
         candidates = entries(
             connection,
             self.path,
-            "WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ? AND id NOT IN (SELECT charge FROM releases)",
+            "INDEXED BY entries_by_fingerprint WHERE fingerprint = ? AND kind = 'charge' AND analyst IS ?"
+            " AND NOT EXISTS (SELECT 1 FROM releases WHERE charge = entries.id)",
             request.fingerprint,
             request.analyst,
         )
-        return next((entry for entry in candidates if _covers(entry, event)), None)
+        # What an index says is compared with the entry, which has a digest and the index has none.
+        fitting = (e for e in candidates if e.fingerprint == request.fingerprint and _covers(e, event))
+        return next((e for e in fitting if self._payload(connection, e.id) is None), None)
+
+    def _bind(self, connection: sqlite3.Connection) -> None:
+        """Write the connection's terms into a ledger that has none: one that was begun before they were kept."""
+        if self._terms is None or standing_now(connection, self.path).policy:
+            return
+        if not self._terms.may_begin:
+            raise LedgerError(
+                "the ledger has no policy on record yet, and an analyst's connection without policy= cannot set it\n"
+                "hint: connect with the curator's policy, or let the curator set it with tacit.ledger.change_policy"
+            )
+        check_units(entries(connection, self.path, "WHERE kind = 'charge'"), self._terms)
+        append(connection, self.path, "policy", detail=self._terms.text)
 
     def _cap(self, connection: sqlite3.Connection) -> Amount:
-        return entries(connection, self.path, "WHERE kind = 'cap'")[-1].amount
+        return entry_at(connection, self.path, standing_now(connection, self.path).cap, "cap").amount
 
-    def _events(self, connection: sqlite3.Connection, analyst: str | None) -> list[Event]:
+    def _total(self, connection: sqlite3.Connection, analyst: str | None) -> Total:
         if analyst is None:
-            found = connection.execute("SELECT epsilon, delta, rho FROM entries WHERE kind = 'charge'")
-        else:
-            found = connection.execute(
-                "SELECT epsilon, delta, rho FROM entries WHERE kind IN ('charge', 'read') AND analyst = ?", (analyst,)
-            )
-        return [Event(Amount(Decimal(e), Decimal(d)), None if rho is None else Decimal(rho)) for e, d, rho in found]
+            return standing_now(connection, self.path).charged
+        return own_total(connection, self.path, analyst)
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """For this package: the ledger's tables, known to be still those that were opened."""
         with self._file.transaction(write=write) as connection:
             self._recognise(connection)
+            if write:
+                upgrade(connection, self.path)
+            self._check_terms(connection)
             yield connection
             last = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
         self._seen = last  # only once it is on disk
@@ -363,6 +424,19 @@ class Ledger:
         kept = connection.execute("SELECT digest FROM entries WHERE id = ?", (number,)).fetchone()
         if kept != (digest,) or read_meta(connection, self.path).identity != self._identity:
             raise LedgerError(f"the ledger {self.path} was replaced by another or older one while in use")
+
+    def _check_terms(self, connection: sqlite3.Connection) -> None:
+        if self._terms is None:
+            return
+        number = standing_now(connection, self.path).policy
+        if number and number != self._accepted:
+            if not self._terms.accepts(entry_at(connection, self.path, number, "policy").detail):
+                raise LedgerError(
+                    "the ledger is bound to another policy than this connection's\n"
+                    "hint: connect again with the policy on record, or let the curator change it with "
+                    "tacit.ledger.change_policy"
+                )
+            self._accepted = number
 
 
 def verify(path: str | PathLike[str]) -> int:

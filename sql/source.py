@@ -50,8 +50,13 @@ class Source(Protocol):
         """Names and types of all tables; reads no row."""
         ...
 
-    def version(self, table: str) -> str:
-        """A public name of the table's present state."""
+    @property
+    def memory(self) -> str | None:
+        """The identity of a database that lives in memory; None where ``path`` is one."""
+        ...
+
+    def version(self, table: str, key: bytes) -> str:
+        """A public name of the table's present state: a hash with a secret key, because states follow the rows."""
         ...
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:

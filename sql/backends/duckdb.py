@@ -8,10 +8,11 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 from __future__ import annotations
 
 import csv
+import hmac
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..names import nearest
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, literal, lock, meaning, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable
+from .instance import Instance, instance_of
 from .regions_sql import region_sql
 
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
@@ -71,8 +73,9 @@ def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
         row = own.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
     except duckdb.Error:
         raise OperationalError("the DuckDB connection is closed") from None
-    path = Path(row[0]) if row and row[0] else None
-    return DuckDBSource(own, path, owned=True)
+    if row and row[0]:
+        return DuckDBSource(own, Path(row[0]), owned=True)
+    return DuckDBSource(own, None, owned=True, instance=instance_of(own, ran=1))
 
 
 def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
@@ -137,15 +140,24 @@ class DuckDBSource:
     """Rows in DuckDB. Every call uses a cursor of its own, so that threads can share the source."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, owned: bool, file_view: str | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path | None,
+        *,
+        owned: bool,
+        file_view: str | None = None,
+        instance: Instance | None = None,
     ) -> None:
         self.path = path
+        self._instance = instance
         self._file_view = file_view
         """The view over a parquet or csv file, which stands for a stored table."""
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
         self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
+        if instance is not None:
+            instance.ran(1)
 
     def __repr__(self) -> str:
         return f"DuckDBSource({str(self.path) if self.path else 'in memory'})"
@@ -193,10 +205,22 @@ class DuckDBSource:
             for (schema, table), found in tables.items()
         )
 
-    def version(self, table: str) -> str:
-        """The file's size and modification stamp; one version for as long as an in-memory database lives."""
+    @property
+    def memory(self) -> str | None:
+        """The identity of a database in memory, the same from every connection to it; None for a file."""
+        return None if self._instance is None else self._instance.token
+
+    def version(self, table: str, key: bytes) -> str:
+        """A name of the table's present state that says nothing but whether the state is the same.
+
+        The file's size and modification stamp, or what ``Instance.state`` tells of a database in memory. Both follow
+        the number of rows, so they are shown only as a hash with a secret key.
+        """
+        return hmac.new(key, f"version {self._stamp()}".encode(), "sha256").hexdigest()[:32]
+
+    def _stamp(self) -> str:
         if self.path is None:
-            return "memory"
+            return "memory" if self._instance is None else self._instance.state(self._run, self._database)
         try:
             stamps = [self.path.stat()]
         except OSError:
@@ -221,7 +245,7 @@ class DuckDBSource:
         """
         try:
             self._count(scan, render(scan, bytes(32), _rehearsal))
-        except OperationalError:
+        except duckdb.Error:
             raise NotSupportedError(
                 "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
                 "hint: split the batch, or write simpler expressions"
@@ -232,15 +256,17 @@ class DuckDBSource:
 
         Sums are clamped to the ends of int64 (a contraction) before they are handed over.
         """
-        return self._count(scan, render(scan, salt, self._stored))
-
-    def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         try:
-            with self._cursor() as cursor:
-                found = cursor.execute(sql).fetchnumpy()
+            return self._count(scan, render(scan, salt, self._stored))
         except duckdb.Error:
             # DuckDB's own text can quote a cell, so it goes no further than this.
             raise OperationalError("the scan of the table failed; nothing was released") from None
+
+    def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
+        computed = [part.column for part in (*scan.regions, *scan.measures) if part.column.expression]
+        zoned = any("TIME ZONE" in stored.type for column in computed for stored in column.stored)
+        with self._cursor(zoned=zoned) as cursor:
+            found = cursor.execute(sql).fetchnumpy()
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
 
     def close(self) -> None:
@@ -255,34 +281,50 @@ class DuckDBSource:
         except duckdb.Error:
             raise OperationalError("the database cannot be read") from None
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor on which SQL means what it meant when the batch was compiled, whatever the database holds.
+    @contextmanager
+    def _cursor(self, *, zoned: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """For one statement: every statement of tacit's own goes through here, or it passes for somebody else's.
 
-        Functions are looked up in DuckDB's own schema alone: a macro of the database could shadow any of them, signs
-        included. Settings of an open connection that change what SQL means are set back for this cursor only.
+        ``zoned`` says that the statement reads texts as moments with a time zone.
         """
         with self._lock:
             cursor = self._connection.cursor()
-        cursor.execute("SET search_path = 'system.main'")
-        names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
-        (found,) = cursor.execute(f"SELECT {names}").fetchall()
-        for (name, wanted), value in zip(meaning().items(), found, strict=True):
-            if str(value if value is not None else "").lower() == wanted.lower():
-                continue
-            try:
-                cursor.execute(f"SET SESSION {name} = {literal(wanted)}")
-            except duckdb.Error:
-                cursor.close()
-                raise OperationalError(
-                    f"this DuckDB has {name} set to a value that changes what SQL means, and locked\n"
-                    f"hint: RESET {name} before the configuration is locked"
-                ) from None
-        return cursor
+        with cursor, nullcontext() if self._instance is None else self._instance.own():
+            ran = _prepare(cursor, zoned)
+            if self._instance is not None:
+                self._instance.ran(ran)
+            yield cursor
 
     def _stored(self, table: Table) -> str:
         """The rows of a stored table. Texts are compared byte by byte, whatever collation a column declares."""
         path = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
         return f"(SELECT {', '.join(map(_binary, table.columns))} FROM {path})"  # noqa: S608
+
+
+def _prepare(cursor: duckdb.DuckDBPyConnection, zoned: bool) -> int:
+    """Let SQL mean on this cursor what it meant when the batch was compiled; the number of statements that it took.
+
+    Functions are looked up in DuckDB's own schema alone: a macro of the database could shadow any of them, signs
+    included. Settings of an open connection that change what SQL means are set back for this cursor only.
+    """
+    cursor.execute("SET search_path = 'system.main'")
+    names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
+    (found,) = cursor.execute(f"SELECT {names}").fetchall()
+    ran = 2
+    for (name, wanted), value in zip(meaning().items(), found, strict=True):
+        if str(value if value is not None else "").lower() == wanted.lower():
+            continue
+        try:
+            ran += 1
+            cursor.execute(f"SET SESSION {name} = {literal(wanted)}")
+        except duckdb.Error:
+            if name == "TimeZone" and not zoned:  # every machine has its own, and it means nothing to this statement
+                continue
+            raise OperationalError(
+                f"this DuckDB has {name} set to a value that changes what SQL means, and locked\n"
+                f"hint: RESET {name} before the configuration is locked"
+            ) from None
+    return ran
 
 
 def _view_body(text: str) -> str:

@@ -114,7 +114,7 @@ class TestCurator:
     def test_verify(self, con: Connection, clinic: Path) -> None:
         con.answer(counts(20), epsilon=0.1)
         path = f"{clinic}.ledger"
-        assert tacit.ledger.verify(path) == tacit.ledger.verify(con) == 3
+        assert tacit.ledger.verify(path) == tacit.ledger.verify(con) == 4
         damaged = Path(path).read_bytes().replace(b"laplace", b"gaussia", 1)
         copy = clinic.with_name("tampered.ledger")
         copy.write_bytes(damaged)
@@ -163,8 +163,8 @@ class TestCurator:
         tacit.ledger.declare_version(con, "visits", "2")
         tacit.ledger.backup(con, tmp_path / "copy.ledger")
         frame = tacit.ledger.log(con)
-        assert frame["kind"].tolist() == ["cap", "charge", "release", "cap", "version", "backup"]
-        assert frame["epsilon"][1] == Decimal("0.1")
+        assert frame["kind"].tolist() == ["cap", "policy", "charge", "release", "cap", "version", "backup"]
+        assert frame["epsilon"][2] == Decimal("0.1")
 
     def test_not_for_analysts(self, connect: Connect, tmp_path: Path) -> None:
         ana = connect(analyst="ana")
@@ -172,6 +172,7 @@ class TestCurator:
         for call in (
             lambda: tacit.ledger.raise_cap(ana, 20, 1e-6),
             lambda: tacit.ledger.declare_version(ana, "visits", "2"),
+            lambda: tacit.ledger.change_policy(ana, {}),
             lambda: tacit.ledger.backup(ana, tmp_path / "copy.ledger"),
             lambda: tacit.ledger.verify(ana),
             lambda: tacit.ledger.log(ana),

@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
+import tacit.ledger
 from tacit import Connection, evidence
 from tacit.sql import compile_batch
 
@@ -222,10 +223,11 @@ def test_an_old_version_does_not_mix(connect: Connect, policy: dict[str, Any]) -
     assert connect(policy=policy).answer(ages(20), epsilon=0.1).cost.epsilon == Decimal("0.1")
 
 
-def test_another_bound_does_not_mix(connect: Connect, policy: dict[str, Any]) -> None:
+def test_another_bound_does_not_mix(connect: Connect, policy: dict[str, Any], clinic: Path) -> None:
     policy["tables"]["visits"] |= {"privacy_unit": "patient_id", "max_rows_per_unit": 1}
     connect(policy=policy).answer(ages(20, 40), epsilon=1)
     policy["tables"]["visits"]["max_rows_per_unit"] = 2
+    tacit.ledger.change_policy(f"{clinic}.ledger", policy)
     assert connect(policy=policy).answer(ages(20), epsilon=0.1).cost.epsilon == Decimal("0.1")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tacit
+import tacit.ledger
 from tacit import Connection
 from tacit.sql import compile_batch
 
@@ -68,6 +69,7 @@ def test_units_keep_the_rows_that_releases_keep(connect: Connect, policy: dict[s
     assert again[0].iloc[0, 0] == exact[1].iloc[0, 0], "one salt for all"
     assert con.explain("SELECT count(*) FROM visits", epsilon=1).stderr[0] == pytest.approx(np.sqrt(2), rel=1e-3)
     policy["tables"]["visits"]["max_rows_per_unit"] = 2
+    tacit.ledger.change_policy(con, policy)
     wide = connect(policy=policy).explain("SELECT count(*) FROM visits", epsilon=1)
     assert wide.stderr[0] == pytest.approx(2 * np.sqrt(2), rel=1e-3)
 

@@ -29,14 +29,17 @@ SALT = bytes(range(32))
 
 
 def policy(rows_per_unit: int | None) -> dict[str, Any]:
-    """The table's declared domains; with a bound, a unit is a person, otherwise a row."""
+    """The table's declared domains; with a bound, a unit is a person, otherwise a row.
+
+    The version is declared, because that of a database in memory is the database's own, whatever it holds.
+    """
     unit = {} if rows_per_unit is None else {"privacy_unit": "person", "max_rows_per_unit": rows_per_unit}
     columns = {
         "state": {"values": ["NY", "NJ"], "other": True},
         "age": {"min": 0, "max": 99},
         "cost": {"min": 0.0, "max": 100.0},
     }
-    return {"budget": {"epsilon": 1000.0, "delta": 0.1}, "tables": {"v": {**unit, "columns": columns}}}
+    return {"budget": {"epsilon": 1000.0, "delta": 0.1}, "tables": {"v": {**unit, "version": "1", "columns": columns}}}
 
 
 def open_table(rows: Sequence[Row], rows_per_unit: int | None = None) -> Connection:

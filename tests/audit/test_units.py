@@ -43,11 +43,12 @@ def connect(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -
         name: {
             "privacy_unit": "person",
             "max_rows_per_unit": k,
+            "version": "1",
             "columns": {"x" if name == "visits" else "y": {"min": 0, "max": 9}},
         }
         for name, k in BOUNDS.items()
     }
-    policy = {"budget": {"epsilon": 10}, "tables": {**tables, "places": {"public": True}}}
+    policy = {"budget": {"epsilon": 10}, "tables": {**tables, "places": {"public": True, "version": "1"}}}
     return tacit.connect(database, policy=policy)
 
 

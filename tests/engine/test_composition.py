@@ -15,6 +15,7 @@ from tacit.engine.amounts import Amount
 from tacit.engine.composition import (
     Event,
     Rule,
+    Total,
     left,
     price,
     realised,
@@ -39,15 +40,15 @@ def event(epsilon: str, delta: str = "0", rho: str | None = None) -> Event:
 @pytest.mark.parametrize("name", ["sum", "zcdp"])
 def test_a_rule_grows_by_its_prices_and_never_shrinks(name: str) -> None:
     rule: Rule = rule_named(name)
-    events: list[Event] = []
+    charged = Total()
     total = Amount(Decimal(0), Decimal(0))
     for i in range(1, 12):
         new = event(f"0.0{i}", "1e-9", f"0.000{i}")
-        cost = price(rule, events, [new], CAP)
+        cost = price(rule, charged, [new], CAP)
         assert cost.epsilon > 0
         total = Amount(total.epsilon + cost.epsilon, total.delta + cost.delta)
-        events.append(new)
-        spent, rest = rule.spent(events, CAP), left(rule, events, CAP)
+        charged = charged.plus([new])
+        spent, rest = rule.spent(charged, CAP), left(rule, charged, CAP)
         assert abs(spent.epsilon - total.epsilon) < Decimal("1e-25")
         assert spent.epsilon + rest.epsilon == pytest.approx(CAP.epsilon)
 
@@ -64,14 +65,14 @@ def test_zcdp_states_epsilon_rounded_up() -> None:
     rule = rule_named("zcdp")
     for rho in ("0.000001", "0.01", "0.5"):
         exact = float(rho) + 2 * math.sqrt(float(rho) * math.log(1e6))
-        stated = rule.spent([event("1", "0", rho)], CAP)
+        stated = rule.spent(Total().plus([event("1", "0", rho)]), CAP)
         assert float(stated.epsilon) == pytest.approx(exact, rel=1e-12)
         assert stated.delta == CAP.delta
-    assert rule.spent([], CAP) == (0, 0)
+    assert rule.spent(Total(), CAP) == (0, 0)
     with pytest.raises(PrivacyParameterError):
-        rule.spent([event("1", "0", "0.5")], Amount(Decimal(1), Decimal(0)))
+        rule.spent(Total().plus([event("1", "0", "0.5")]), Amount(Decimal(1), Decimal(0)))
     with pytest.raises(InternalError):
-        rule.spent([event("1")], CAP)
+        rule.spent(Total().plus([event("1")]), CAP)
 
 
 def test_ten_gaussian_batches_cost_far_less_under_zcdp(tmp_path: Path) -> None:
@@ -144,11 +145,11 @@ def test_the_cap_can_be_raised_and_not_lowered(tmp_path: Path) -> None:
 
 def test_versions(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1)
-    assert curate.declared_version(ledger, "visits") is None
+    assert ledger.versions() == {}
     curate.declare_version(ledger, "visits", "2026-01")
     curate.declare_version(ledger, "other", "7")
     curate.declare_version(ledger, "visits", "2026-02")
-    assert curate.declared_version(ledger, "visits") == "2026-02"
+    assert ledger.versions() == Ledger.open(tmp_path / "x.ledger").versions() == {"visits": "2026-02", "other": "7"}
     assert verify(tmp_path / "x.ledger") == 4
 
 

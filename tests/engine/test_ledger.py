@@ -205,7 +205,7 @@ def test_verify_counts_entries(tmp_path: Path) -> None:
 def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 10)
-    from tacit.engine.ledger_file import append
+    from tacit.engine.ledger_log import append
 
     with ledger._file.transaction(write=True) as connection:
         for i in range(1000):

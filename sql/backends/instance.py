@@ -1,0 +1,96 @@
+"""One DuckDB database in memory: who it is, whatever connection object leads to it, and whether it was used by others.
+
+Python sees connection objects, and ``db``, ``db.cursor()`` and a second ``duckdb.connect(":memory:name")`` are
+different ones of one database. What all of them see is what is attached: so an empty database of a random name is
+attached once, and that name is the identity. The user's own tables are not touched.
+
+DuckDB tells of no write as such. What it does tell, without reading a row:
+
+- ``txid_current()``: one more with every transaction of anyone, reads included. What tacit itself runs is counted and
+  left out; if there is more, somebody else was there, and the tables may hold something else. INSERT, DELETE and
+  UPDATE are all seen so, from any connection and thread. So is a mere read: the stored releases are then not used any
+  more, which a declared version prevents.
+- ``estimated_size`` of each table, which also shows rows that a transaction inserted which began before tacit last
+  looked. DELETE and UPDATE of such a transaction are not seen: its number is older, and the size does not shrink.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+from tacit.errors import OperationalError
+
+_PREFIX = "tacit "
+_STATE = (
+    "SELECT txid_current(), (SELECT list([table_oid, estimated_size] ORDER BY table_oid) FROM duckdb_tables() "
+    "WHERE database_name = ?)"
+)
+
+
+class Instance:
+    """A database in memory, and how far tacit has looked at it. Statements of tacit's take turns."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self._lock = threading.RLock()
+        self._seen = 0
+        self._own = 0
+        self._changes = 0
+
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        """Around each statement of tacit's, so that it is not taken for one of somebody else."""
+        with self._lock:
+            try:
+                yield
+            finally:
+                self.ran(1)
+
+    def ran(self, statements: int) -> None:
+        """So many statements were tacit's."""
+        with self._lock:
+            self._own += statements
+
+    def state(self, run: Callable[[str, str], list[tuple[Any, ...]]], database: str) -> str:
+        """A text that is equal only while nobody but tacit has used the database. It holds numbers of rows.
+
+        ``run`` executes one statement inside ``own``.
+        """
+        with self._lock:
+            [(number, sizes)] = run(_STATE, database)
+            if number - self._seen != self._own:
+                self._changes += 1
+            self._seen, self._own = number, 0
+            return f"{self.token} {self._changes} {sizes}"
+
+
+_INSTANCES: dict[str, Instance] = {}
+_ATTACHING = threading.Lock()
+
+
+def instance_of(connection: duckdb.DuckDBPyConnection, ran: int) -> Instance:
+    """The database in memory that a connection leads to; marked, if it is seen for the first time.
+
+    ``ran`` is the number of statements that tacit has run on it to find out that it is one.
+    """
+    with _ATTACHING:
+        try:
+            found = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
+            known = [name for (name,) in found if name in _INSTANCES]
+            if known:
+                instance = _INSTANCES[known[0]]
+                instance.ran(ran + 1)
+                return instance
+            token = f"{_PREFIX}{secrets.token_hex(16)}"
+            connection.execute(f"ATTACH ':memory:' AS \"{token}\"")
+        except duckdb.Error:
+            raise OperationalError(
+                "this database in memory cannot be told from others, so its budget could not be kept\n"
+                "hint: let nothing forbid ATTACH ':memory:' on it, or keep the tables in a file"
+            ) from None
+        return _INSTANCES.setdefault(token, Instance(token))
