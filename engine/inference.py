@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .intervals import RatioAnswer, half_widths, ratio
-from .leastsquares import one_thread, rebuild
+from .leastsquares import one_thread, rebuild, row_peaks, times
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -218,8 +218,7 @@ def _linear(block: Block, measurements: Sequence[Measurement]) -> _Solved:
     stack, z = _stacked(measurements)
     noise = _noise(measurements)
     B = _weighed(block.matrix, stack, noise)
-    gap = np.abs(block.matrix - B @ stack).max(axis=1, initial=0.0)
-    known = np.asarray(gap <= _ANSWERED * np.abs(block.matrix).max(axis=1, initial=0.0))
+    known = np.asarray(row_peaks(block.matrix - times(B, stack)) <= _ANSWERED * row_peaks(block.matrix))
     B[~known] = 0.0
     x = _fitted(stack, z, noise)
     weights = np.abs(B).max(axis=0, initial=0.0)

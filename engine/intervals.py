@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .amounts import to_confidence
+from .leastsquares import row_norms, row_peaks
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -33,9 +34,9 @@ def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confiden
     tail = (1 - to_confidence(confidence)) / 2
     m = laplace.shape[0]
     normal = np.zeros(m) if gaussian_stderr is None else np.asarray(gaussian_stderr, dtype=np.float64)
-    stddev = np.sqrt(2 * np.square(laplace).sum(axis=1) + normal**2)
+    stddev = np.sqrt(2 * np.square(row_norms(laplace)) + normal**2)
     widths: Vector = -float(ndtri(tail)) * stddev
-    largest = np.abs(laplace).max(axis=1, initial=0.0)
+    largest = row_peaks(laplace)
     alone = (stddev > 0) & (2 * largest**2 >= stddev**2 * (1 - 1e-9))
     widths[alone] = -np.log(2 * tail) * largest[alone]
     mixed = np.flatnonzero((largest > 1e-6 * stddev) & ~alone)
