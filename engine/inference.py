@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.errors import InternalError
 
-from .intervals import RatioAnswer, half_widths, ratio
+from .intervals import RatioAnswer, half_widths, ratio, simulated_widths
 from .leastsquares import one_thread, rebuild, row_peaks, times
 from .measurement import Measurement
 from .nonnegative import fit, simulate
@@ -49,9 +49,23 @@ class Spread:
         laplace = 2 * (self.laplace[i] * self.laplace[j]).sum(axis=-1)
         return np.asarray(laplace + (self.gaussian[i] * self.gaussian[j]).sum(axis=-1))
 
+    def combined(self, terms: Sequence[tuple[NDArray[np.int64], Vector]]) -> Spread:
+        """The spread of Σ coefficient·row, elementwise; a row at position -1 is not of this spread."""
+        count = len(terms[0][0])
+
+        def mixed(coefficients: Matrix) -> Matrix:
+            padded = np.vstack([coefficients, np.zeros((1, coefficients.shape[1]))])
+            total = np.zeros((count, coefficients.shape[1]))
+            for rows, factor in terms:
+                total += factor[:, None] * padded[rows]
+            return total
+
+        simulated = None if self.simulated is None else mixed(self.simulated)
+        return Spread(np.arange(count), mixed(self.laplace), mixed(self.gaussian), simulated)
+
     def half_width(self, confidence: float) -> Vector:
         if self.simulated is not None:
-            return np.asarray(np.quantile(np.abs(self.simulated), confidence, axis=1), dtype=np.float64)
+            return simulated_widths(self.simulated, confidence)
         return half_widths(self.laplace, np.linalg.norm(self.gaussian, axis=1), confidence)
 
 
@@ -88,6 +102,24 @@ class Estimate:
             result[both] = spread.covariance(a[both], b[both])
         return result if self.whole is None else result + (first == second) * self.whole[first] / 12
 
+    def combined_half_width(self, terms: Sequence[tuple[Index, Vector]], confidence: float = 0.95) -> Vector:
+        """h with P(|error of Σ coefficient·row| ≤ h) = confidence, elementwise over (rows, coefficients).
+
+        Rows of several tables have independent errors; their widths are added, which is never too little.
+        """
+        listed = [(np.asarray(rows, dtype=np.int64), np.asarray(factor, dtype=np.float64)) for rows, factor in terms]
+        result = np.zeros(len(listed[0][0]))
+        for spread in self.spreads:
+            position = np.full(len(self.values), -1)
+            position[spread.rows] = np.arange(len(spread.rows))
+            placed = [(position[rows], factor) for rows, factor in listed]
+            if any((place >= 0).any() for place, _ in placed):
+                result += spread.combined(placed).half_width(confidence)
+        if self.whole is not None:
+            for rows, factor in listed:
+                result += 0.5 * np.abs(factor) * self.whole[rows]
+        return result
+
     def rounded(self) -> Estimate:
         """Every noisy row as a whole number: post-processing that moves an answer by at most one half.
 
@@ -111,21 +143,20 @@ class Estimate:
         high: Vector | float,
         confidence: float = 0.95,
     ) -> RatioAnswer:
-        """values[numerator] / values[denominator] inside the clamp: see ``intervals.ratio``."""
+        """values[numerator] / values[denominator] inside the clamp: see ``intervals.ratio``.
+
+        The width of S − tN is that of its own mix of noises, not of S or of N: three Laplace variables in either may
+        be one in the difference, which needs more.
+        """
         S, N = np.asarray(numerator, dtype=np.int64), np.asarray(denominator, dtype=np.int64)
-        widths = self.half_width(confidence)
-        units = np.divide(widths, self.stderr, out=np.zeros_like(widths), where=self.stderr > 0)
-        return ratio(
-            self.values[S],
-            self.values[N],
-            self.stderr[S] ** 2,
-            self.stderr[N] ** 2,
-            self.covariance(S, N),
-            low,
-            high,
-            confidence,
-            np.maximum(units[S], units[N]),
-        )
+        v_s, v_n, c = self.stderr[S] ** 2, self.stderr[N] ** 2, self.covariance(S, N)
+
+        def reach(t: Vector) -> Vector:
+            width = self.combined_half_width([(S, np.ones(len(S))), (N, -t)], confidence)
+            stderr = np.sqrt(np.maximum(v_s - 2 * t * c + t**2 * v_n, 0.0))
+            return np.divide(width, stderr, out=np.zeros_like(width), where=stderr > 0)
+
+        return ratio(self.values[S], self.values[N], v_s, v_n, c, low, high, confidence, reach)
 
 
 def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:

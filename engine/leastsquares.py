@@ -184,7 +184,7 @@ def times(a: NDArray[np.float64], b: NDArray[np.float64] | csr_array) -> NDArray
 
 
 def _is_sparse(matrix: NDArray[np.float64]) -> bool:
-    return matrix.size > _LARGE and 64 * np.count_nonzero(matrix) <= matrix.size
+    return matrix.size > _LARGE and 64 * int(np.count_nonzero(matrix)) <= matrix.size
 
 
 def _relative(missing: NDArray[np.float64], workload: NDArray[np.float64]) -> float:
