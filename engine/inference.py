@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .intervals import RatioAnswer, half_widths, ratio, simulated_widths
-from .leastsquares import one_thread, rebuild, row_peaks, times
+from .leastsquares import one_thread, rebuild, row_peaks, svd, times
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -159,6 +159,62 @@ class Estimate:
         return ratio(self.values[S], self.values[N], v_s, v_n, c, low, high, confidence, reach)
 
 
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Measurements of the same cells one below the other, each in units of its noise."""
+
+    questions: Matrix
+    answers: Vector
+    level: Vector
+    """Per coordinate, the noise against the size of what it is added to."""
+    laplace: Vector
+    """Per coordinate, Laplace's b in units of its standard deviation; 0 for Gaussian noise."""
+    source: NDArray[np.int64]
+    """Per coordinate, which measurement it is of."""
+    count: int
+    """How many measurements there are."""
+
+    @classmethod
+    def of(cls, measurements: Sequence[Measurement], numbers: Sequence[int] | None = None) -> Stack:
+        """``numbers`` are the sources' own, where they are not 0, 1, 2, …"""
+        if not measurements:
+            raise InternalError("there is no measurement to estimate from")
+        if len({m.L_int.shape[1] for m in measurements}) != 1:
+            raise InternalError("these measurements are not of the same cells")
+        sizes = [len(m.noisy) for m in measurements]
+        listed = range(len(measurements)) if numbers is None else numbers
+        return cls(
+            np.vstack([m.questions for m in measurements]),
+            np.concatenate([m.answers for m in measurements]),
+            np.repeat([m.level for m in measurements], sizes),
+            np.repeat([m.scale / m.stddev if m.noise == "laplace" else 0.0 for m in measurements], sizes),
+            np.repeat(np.array(listed, dtype=np.int64), sizes),
+            max(listed) + 1,
+        )
+
+    def lifted(self, origin: NDArray[np.int64]) -> Stack:
+        """The same over finer cells; ``origin`` is the cell that holds each, -1 for none."""
+        if np.array_equal(origin, np.arange(self.questions.shape[1])):
+            return self
+        padded = np.hstack([self.questions, np.zeros((len(self.answers), 1))])
+        return replace(self, questions=padded[:, origin])
+
+    @classmethod
+    def joined(cls, stacks: Sequence[Stack], count: int) -> Stack:
+        """Stacks over the same cells, with sources numbered up to ``count``."""
+        return cls(
+            np.concatenate([stack.questions for stack in stacks]),
+            np.concatenate([stack.answers for stack in stacks]),
+            np.concatenate([stack.level for stack in stacks]),
+            np.concatenate([stack.laplace for stack in stacks]),
+            np.concatenate([stack.source for stack in stacks]),
+            count,
+        )
+
+
+Evidence = Stack | Sequence[Measurement]
+
+
 def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:
     """Generalised least squares over all measurements of one table's cells.
 
@@ -189,13 +245,13 @@ def estimate_batch(
 
 def estimate_from(
     blocks: Sequence[Block],
-    evidence: Sequence[Sequence[Measurement]],
+    evidence: Sequence[Evidence],
     *,
     rows: int | None = None,
     nonnegative: bool = False,
     partial: bool = False,
 ) -> Estimate:
-    """Answers to the rows of the batch from the measurements of each block's cells.
+    """Answers to the rows of the batch from the measurements of each block's cells, or a stack of them.
 
     With ``partial``, a row that the measurements do not determine has the value NaN and an infinite error;
     without, it is a defect to ask for it.
@@ -204,13 +260,14 @@ def estimate_from(
     values, stderr = np.zeros(count), np.zeros(count)
     spreads, cells, used = [], [], []
     for block, measurements in zip(blocks, evidence, strict=True):
+        stack = measurements if isinstance(measurements, Stack) else Stack.of(measurements) if measurements else None
         with one_thread():
-            solved = _linear(block, measurements) if measurements else _unknown(block)
+            solved = _unknown(block) if stack is None else _linear(block, stack)
             if not solved.known.all() and not partial:
                 raise InternalError("these measurements do not answer this workload")
             used.append(solved.used)
-            if nonnegative:
-                solved = _nonnegative(block, measurements)
+            if nonnegative and stack is not None:
+                solved = _nonnegative(block, stack)
         diagonal = np.arange(len(block.rows))
         values[block.rows] = np.where(solved.known, solved.values, np.nan)
         errors = np.sqrt(solved.spread.covariance(diagonal, diagonal))
@@ -224,8 +281,8 @@ def covered(matrix_rows: Matrix, measurements: Sequence[Measurement]) -> NDArray
     """Which rows lie in the row space of what was released: those have an unbiased answer already."""
     if not measurements:
         return np.zeros(matrix_rows.shape[0], dtype=np.bool_)
-    stack, _ = _stacked(measurements)
-    return _reached(matrix_rows, _weighed(matrix_rows, stack, _noise(measurements)) @ stack)
+    stack = Stack.of(measurements)
+    return _reached(matrix_rows, _weighed(matrix_rows, stack.questions, stack.level) @ stack.questions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,38 +302,33 @@ def _unknown(block: Block) -> _Solved:
     )
 
 
-def _linear(block: Block, measurements: Sequence[Measurement]) -> _Solved:
-    stack, z = _stacked(measurements)
-    noise = _noise(measurements)
-    B = _weighed(block.matrix, stack, noise)
-    known = np.asarray(row_peaks(block.matrix - times(B, stack)) <= _ANSWERED * row_peaks(block.matrix))
+def _linear(block: Block, stack: Stack) -> _Solved:
+    S, z = stack.questions, stack.answers
+    B = _weighed(block.matrix, S, stack.level)
+    known = np.asarray(row_peaks(block.matrix - times(B, S)) <= _ANSWERED * row_peaks(block.matrix))
     B[~known] = 0.0
-    x = _fitted(stack, z, noise)
     weights = np.abs(B).max(axis=0, initial=0.0)
     relevant = weights > _UNUSED * weights.max(initial=0.0)
-    return _Solved(B @ z, x, _spread(block, B, measurements), known, _any_of(relevant, measurements))
+    used = np.zeros(stack.count, dtype=np.bool_)
+    used[stack.source[relevant]] = True
+    laplace = stack.laplace > 0
+    spread = Spread(block.rows, B[:, laplace] * stack.laplace[laplace], B[:, ~laplace])
+    return _Solved(B @ z, _fitted(S, z, stack.level), spread, known, used)
 
 
-def _nonnegative(block: Block, measurements: Sequence[Measurement]) -> _Solved:
-    stack, z = _stacked(measurements)
-    x = fit(stack, z[:, None])[:, 0]
-    kinds = np.concatenate([np.full(len(m.noisy), m.noise == "laplace") for m in measurements])
-    deviations = block.matrix @ simulate(stack, x, kinds)
+def _nonnegative(block: Block, stack: Stack) -> _Solved:
+    x = fit(stack.questions, stack.answers[:, None])[:, 0]
+    deviations = block.matrix @ simulate(stack.questions, x, stack.laplace > 0)
     nothing = np.zeros((len(block.rows), 0))
     everything = np.ones(len(block.rows), np.bool_)
-    used = np.ones(len(measurements), np.bool_)
+    used = np.zeros(stack.count, dtype=np.bool_)
+    used[stack.source] = True
     return _Solved(block.matrix @ x, x, Spread(block.rows, nothing, nothing, deviations), everything, used)
 
 
 def _reached(rows: Matrix, rebuilt: Matrix) -> NDArray[np.bool_]:
     gap = np.abs(rows - rebuilt).max(axis=1, initial=0.0)
     return np.asarray(gap <= _COVERED * np.abs(rows).max(axis=1, initial=0.0))
-
-
-def _any_of(coordinates: NDArray[np.bool_], measurements: Sequence[Measurement]) -> NDArray[np.bool_]:
-    """Per measurement, whether any of its coordinates is marked."""
-    ends = np.cumsum([len(m.noisy) for m in measurements])
-    return np.array([bool(part.any()) for part in np.split(coordinates, ends[:-1])], dtype=np.bool_)
 
 
 def _weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
@@ -312,15 +364,9 @@ def _first_tier(noise: Vector) -> NDArray[np.bool_]:
     return np.asarray(noise <= _TIER * noise.min(initial=np.inf))
 
 
-def _noise(measurements: Sequence[Measurement]) -> Vector:
-    """Per coordinate, the noise against the size of what it is added to."""
-    levels = [m.stddev / max(float(np.abs(m.L).max(initial=0.0)), 1e-300) for m in measurements]
-    return np.repeat(levels, [len(m.noisy) for m in measurements])
-
-
 def _row_space(matrix: Matrix) -> Matrix:
     """An orthonormal basis, one vector per column."""
-    _, s, Vt = np.linalg.svd(matrix, full_matrices=False)
+    _, s, Vt = svd(matrix)
     return np.asarray(Vt[s > 1e-12 * s.max(initial=0.0)].T)
 
 
@@ -330,26 +376,3 @@ def _outside(rows: Matrix, basis: Matrix) -> Matrix:
     size = np.abs(rows).max(axis=1, initial=0.0)
     rest[np.abs(rest).max(axis=1, initial=0.0) <= _COVERED * size] = 0.0
     return np.asarray(rest)
-
-
-def _stacked(measurements: Sequence[Measurement]) -> tuple[Matrix, Vector]:
-    """All questions and answers, each divided by its standard deviation, so that every error has variance one."""
-    if not measurements:
-        raise InternalError("there is no measurement to estimate from")
-    if len({m.L_int.shape[1] for m in measurements}) != 1:
-        raise InternalError("these measurements are not of the same cells")
-    stack = np.vstack([m.L / m.stddev for m in measurements])
-    return stack, np.concatenate([m.values / m.stddev for m in measurements])
-
-
-def _spread(block: Block, B: Matrix, measurements: Sequence[Measurement]) -> Spread:
-    laplace, gaussian = [np.zeros((len(block.rows), 0))], [np.zeros((len(block.rows), 0))]
-    start = 0
-    for m in measurements:
-        part = B[:, start : start + len(m.noisy)]
-        start += len(m.noisy)
-        if m.noise == "laplace":
-            laplace.append(part * (m.scale / m.stddev))
-        else:
-            gaussian.append(part)
-    return Spread(block.rows, np.hstack(laplace), np.hstack(gaussian))

@@ -192,8 +192,17 @@ def _relative(missing: NDArray[np.float64], workload: NDArray[np.float64]) -> fl
     return float(np.divide(gap, size, out=np.where(gap > 0, np.inf, 0.0), where=size > 0).max(initial=0.0))
 
 
+def svd(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The thin decomposition; LAPACK's quick way gives up on a rare matrix, its slow way on none seen yet."""
+    try:
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return U, s, Vt
+
+
 def _rebuild_by_svd(W: NDArray[np.float64], L: NDArray[np.float64]) -> NDArray[np.float64]:
-    U, s, Vt = scipy.linalg.svd(L, full_matrices=False, check_finite=False)
+    U, s, Vt = svd(L)
     rank = int((s > _RELATIVE_RANK * s[0]).sum()) if s.size else 0
     U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
     return np.ascontiguousarray(((W @ Vt.T) / s) @ U.T)

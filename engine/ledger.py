@@ -6,8 +6,9 @@ leak.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -223,16 +224,19 @@ class Ledger:
         """Everything that was released for this fingerprint, oldest first."""
         return self._released("WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
 
-    def releases_about(self, subject: str) -> tuple[StoredRelease, ...]:
-        """Everything that was released about a subject, oldest first."""
+    def releases_about(self, subject: str, known: Collection[int] = ()) -> tuple[StoredRelease, ...]:
+        """Everything that was released about a subject, oldest first, but for the charges that are ``known``."""
         return self._released(
-            "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?)", subject
+            "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?"
+            " AND charge NOT IN (SELECT value FROM json_each(?)))",
+            subject,
+            json.dumps(list(known)),
         )
 
-    def _released(self, where: str, value: str) -> tuple[StoredRelease, ...]:
+    def _released(self, where: str, *values: str) -> tuple[StoredRelease, ...]:
         with self.transaction(write=False) as connection:
             found = []
-            for charge in entries(connection, self.path, where, value):
+            for charge in entries(connection, self.path, where, *values):
                 row = connection.execute(
                     "SELECT r.payload, e.detail FROM releases r JOIN entries e ON e.refers = r.charge"
                     " AND e.kind = 'release' WHERE r.charge = ?",

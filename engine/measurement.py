@@ -13,6 +13,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,21 @@ class Measurement:
     def stddev(self) -> float:
         """The standard deviation of the noise in one coordinate of ``values``."""
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
+
+    @cached_property
+    def questions(self) -> NDArray[np.float64]:
+        """L in units of the noise, so that every error has variance one. Kept: many batches use one release."""
+        return self.L / self.stddev
+
+    @cached_property
+    def answers(self) -> NDArray[np.float64]:
+        """``values`` in the same units."""
+        return self.values / self.stddev
+
+    @cached_property
+    def level(self) -> float:
+        """The noise against the size of what it is added to."""
+        return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
 
     def lifted(self, origin: NDArray[np.int64]) -> Measurement:
         """The same measurement said over finer cells; ``origin`` is the cell that holds each, -1 for none."""
