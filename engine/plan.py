@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.errors import InternalError, PrivacyParameterError
 
+from .across import Share, joint_bound
 from .amounts import Amount, to_amount, to_confidence, to_error
 from .calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from .composition import rho_of_gaussian, rho_of_pure
@@ -139,8 +140,14 @@ class JointPlan:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No plan of this kind with these cells has a smaller ``error``."""
-        return joint_error([p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy)
+        """No plan of this kind with these cells has a smaller ``error``, not even one that mixes tables (``across``)."""
+        if not self.parts:
+            return 0.0
+        shares = [
+            Share(p.block.matrix * p.row_weights[:, None], p.block.rows_per_unit, p.strategy.lower_bound)
+            for p in self.parts
+        ]
+        return min(joint_bound(shares), self.error)
 
     def cost(self, epsilon: Any, delta: Any = 0) -> Amount:
         """What must be charged for a release at (ε, δ): Laplace noise does not use δ."""
