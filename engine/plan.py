@@ -140,7 +140,7 @@ class JointPlan:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No plan of this kind with these cells has a smaller ``error``, not even one that mixes tables (``across``)."""
+        """No plan of this kind with these cells has a smaller ``error``, nor one that mixes tables (``across``)."""
         if not self.parts:
             return 0.0
         shares = [
