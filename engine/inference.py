@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .intervals import RatioAnswer, half_widths, ratio, simulated_widths
-from .leastsquares import one_thread, rebuild, row_peaks, svd, times
+from .leastsquares import one_thread, rebuild, row_norms, row_peaks, svd, times
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -41,6 +41,13 @@ class Spread:
     """Coefficients on independent N(0, 1) variables."""
     simulated: Matrix | None = None
     """Or simulated deviations of the rows (rows × draws), where no formula holds."""
+
+    @property
+    def stderr(self) -> Vector:
+        """The standard error of each row."""
+        if self.simulated is not None:
+            return np.asarray(np.sqrt(np.square(self.simulated).mean(axis=-1)))
+        return np.asarray(np.sqrt(2 * row_norms(self.laplace) ** 2 + row_norms(self.gaussian) ** 2))
 
     def covariance(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> Vector:
         """Between rows at positions i and j of this spread."""
@@ -202,6 +209,8 @@ class Stack:
     @classmethod
     def joined(cls, stacks: Sequence[Stack], count: int) -> Stack:
         """Stacks over the same cells, with sources numbered up to ``count``."""
+        if len(stacks) == 1:
+            return replace(stacks[0], count=count)
         return cls(
             np.concatenate([stack.questions for stack in stacks]),
             np.concatenate([stack.answers for stack in stacks]),
@@ -268,10 +277,8 @@ def estimate_from(
             used.append(solved.used)
             if nonnegative and stack is not None:
                 solved = _nonnegative(block, stack)
-        diagonal = np.arange(len(block.rows))
         values[block.rows] = np.where(solved.known, solved.values, np.nan)
-        errors = np.sqrt(solved.spread.covariance(diagonal, diagonal))
-        stderr[block.rows] = np.where(solved.known, errors, np.inf)
+        stderr[block.rows] = np.where(solved.known, solved.spread.stderr, np.inf)
         spreads.append(solved.spread)
         cells.append(solved.cells)
     return Estimate(values, stderr, tuple(spreads), tuple(cells), tuple(used))

@@ -26,6 +26,7 @@ from .noise import Kind, variance
 _FORMAT = 1
 _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
+_KEPT = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +62,14 @@ class Measurement:
         """The standard deviation of the noise in one coordinate of ``values``."""
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
 
-    @cached_property
+    @property
     def questions(self) -> NDArray[np.float64]:
-        """L in units of the noise, so that every error has variance one. Kept: many batches use one release."""
+        """L in units of the noise, so that every error has variance one."""
+        return self._questions if self.L_int.size <= _KEPT else self.L / self.stddev
+
+    @cached_property
+    def _questions(self) -> NDArray[np.float64]:
+        """Kept where it is small: many batches use one release."""
         return self.L / self.stddev
 
     @cached_property

@@ -8,6 +8,7 @@ from threading import Barrier, Event
 
 import numpy as np
 import pytest
+import scipy.linalg
 from tacit.engine import optimize
 from tacit.engine.inference import estimate_batch
 from tacit.engine.leastsquares import by_cells, one_thread, rebuild, row_norms, row_peaks, times
@@ -153,3 +154,17 @@ def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
     plan = plan_release([block], privacy=privacy, strategy=strategy)
     answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])
     assert answer.stderr == pytest.approx(plan.stderr(1.0, 0 if privacy == "pure" else 1e-6))
+
+
+def test_a_decomposition_that_does_not_converge_is_done_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = scipy.linalg.svd
+
+    def gives_up(*args: object, lapack_driver: str = "gesdd", **options: object) -> object:
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return real(*args, lapack_driver=lapack_driver, **options)
+
+    monkeypatch.setattr(scipy.linalg, "svd", gives_up)
+    singular = np.outer(np.arange(1.0, 5), np.arange(1.0, 4))
+    B = rebuild(singular, singular)
+    np.testing.assert_allclose(B @ singular, singular)
