@@ -69,10 +69,11 @@ def decide(desk: Desk, ask: Ask, compiled: Compiled, ledger: Ledger | None, *, d
         return _option(desk, ask, full, stored)
     read = ledger.read_by(purse.analyst)
     mine = tuple(r for r in stored if r.analyst == purse.analyst or r.charge in read)
+    known = set(mine)
     own = _option(desk, ask, full, mine)
     if own.purchase is None or len(mine) == len(stored) or ask.refresh:
         return own
-    theirs = tuple(sorted((r for r in stored if r not in mine), key=lambda r: r.cost))
+    theirs = tuple(sorted((r for r in stored if r not in known), key=lambda r: r.cost))
     for choice in (*((r,) for r in theirs[:_ALONE]), theirs):
         shared = _shared(desk, ask, full, mine, (*mine, *choice))
         if shared.purchase is not None and choice is not theirs:
@@ -86,7 +87,8 @@ def _worth_reading(
     shared: Decision, mine: Sequence[Release], own: Purchase, ledger: Ledger, purse: Purse, *, dry: bool
 ) -> bool:
     """Whether the reader pays no more than for buying, and can; if so, and not ``dry``, the reading is entered."""
-    others = [r for r in shared.used if r not in mine]
+    known = set(mine)
+    others = [r for r in shared.used if r not in known]
     rest = NOTHING if shared.purchase is None else shared.purchase.priced.cost
     if not others or not _fits(total([*(r.cost for r in others), rest]), own.priced.cost):
         return False
@@ -111,8 +113,8 @@ def _option(desk: Desk, ask: Ask, full: Purchase, releases: tuple[Release, ...])
 def _shared(desk: Desk, ask: Ask, full: Purchase, mine: tuple[Release, ...], stored: tuple[Release, ...]) -> Decision:
     """With the releases of others too, but only those that tell something about this batch."""
     known = combine(stored, full.compiled, partial=True)
-    useful = contributing(stored, known)
-    return _option(desk, ask, full, tuple(r for r in stored if r in mine or r in useful))
+    useful = {*mine, *contributing(stored, known)}
+    return _option(desk, ask, full, tuple(r for r in stored if r in useful))
 
 
 def _missing(desk: Desk, ask: Ask, full: Purchase, releases: Sequence[Release], known: Estimate) -> Purchase | None:

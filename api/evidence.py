@@ -5,7 +5,7 @@ Post-processing only. Releases of one state of one table mix, whatever their cel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Block, Estimate, Measurement, pack
-from tacit.engine.inference import estimate_from
-from tacit.engine.ledger import Ledger, StoredRelease
+from tacit.engine.inference import Stack, estimate_from
+from tacit.engine.ledger import Ledger
 from tacit.engine.measurement import unpack_with_cells
-from tacit.sql.refine import Grid, Refinement, grid_of
+from tacit.sql.refine import Grid, Integers, Refinement, grid_of, subject_of, union_of_cells
 from tacit.sql.scan import Scan
 
 from .compiled import Compiled
@@ -24,9 +24,10 @@ from .errors import LedgerError
 
 _POINTS = 1 << 18
 _CELLS = 2048
-_COORDINATES = 4096
-_GRIDS = 100
-"""The common cells stay within these: past that, a release is used only by batches that cut as it does."""
+_GRIDS = 24
+_WORK = 1e8
+"""The common cells stay within these, whatever was released before: points of their grids looked at, cells, releases
+that cut the batch's own cells, operations of the least squares. What measures unions of own cells costs no cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +47,8 @@ class Evidence:
     """One table's part of a batch over cells that it shares with what was measured."""
 
     block: Block
-    measurements: tuple[Measurement, ...]
-    sources: tuple[int, ...]
-    """The release that each measurement comes from."""
+    stack: Stack | None
+    """Numbered by the releases that it comes from; None where there are none."""
     origin: NDArray[np.int64]
     """The batch's own cell that holds each common cell; -1 for none."""
 
@@ -77,19 +77,28 @@ def read(payload: bytes, cost: Amount, charge: int, analyst: str | None = None) 
     return Release(cost, measurements, grids, charge, analyst)
 
 
-def stored_about(ledger: Ledger, compiled: Compiled, kept: dict[int, Release]) -> tuple[Release, ...]:
-    """Every stored release of the tables of a batch in their present state, oldest first.
+class Shelf:
+    """The releases of the ledger that a connection has read so far: a release never changes and is never taken back."""
 
-    ``kept`` holds those that were read before: a release never changes.
-    """
-    found: dict[int, StoredRelease] = {}
+    def __init__(self) -> None:
+        self._about: dict[str, dict[int, Release]] = {}
+
+    def about(self, ledger: Ledger, subject: str) -> Mapping[int, Release]:
+        """Every stored release about a subject, by charge; only those that are new are read."""
+        known = self._about.setdefault(subject, {})
+        for stored in ledger.releases_about(subject, known):
+            amount = Amount(stored.epsilon, stored.delta)
+            known[stored.charge_id] = read(stored.payload, amount, stored.charge_id, stored.analyst)
+        return dict(known)  # another thread may come to add to it
+
+
+def stored_about(ledger: Ledger, compiled: Compiled, shelf: Shelf) -> tuple[Release, ...]:
+    """Every stored release of the tables of a batch in their present state, oldest first."""
+    found: dict[int, Release] = {}
     for scan in compiled.scans:
-        for stored in ledger.releases_about(grid_of(scan).subject):
-            found[stored.charge_id] = stored
-    for number, stored in found.items():
-        if number not in kept:
-            kept[number] = read(stored.payload, Amount(stored.epsilon, stored.delta), number, stored.analyst)
-    return tuple(kept[number] for number in sorted(found))
+        for number, release in shelf.about(ledger, subject_of(scan)).items():
+            found.setdefault(number, release)  # a release about two tables is one
+    return tuple(found[number] for number in sorted(found))
 
 
 def gather(compiled: Compiled, releases: Sequence[Release]) -> tuple[Evidence, ...]:
@@ -113,7 +122,7 @@ def combine(
     evidence = gather(compiled, releases)
     estimate = estimate_from(
         [e.block for e in evidence],
-        [e.measurements for e in evidence],
+        [e.stack or () for e in evidence],
         rows=compiled.rows,
         nonnegative=nonnegative,
         partial=partial,
@@ -123,8 +132,8 @@ def combine(
         for e, x, block in zip(evidence, estimate.cells, compiled.blocks, strict=True)
     )
     used = np.zeros(len(releases), dtype=np.bool_)
-    for e, mask in zip(evidence, estimate.used, strict=True):
-        used[np.array(e.sources, dtype=np.int64)[mask]] = True
+    for mask in estimate.used:
+        used[: len(mask)] |= mask
     values = estimate.values if public is None else estimate.values + public
     return replace(estimate, values=values, cells=cells, used=(used,))
 
@@ -144,7 +153,7 @@ def cell_frame(releases: Sequence[Release], compiled: Compiled, *, nonnegative: 
         alone = replace(block, matrix=np.eye(n), rows=np.arange(n, dtype=np.int64))
         single = replace(compiled, scans=(scan,), blocks=(alone,))
         [evidence] = gather(single, releases)
-        known = estimate_from([evidence.block], [evidence.measurements], rows=n, nonnegative=nonnegative, partial=True)
+        known = estimate_from([evidence.block], [evidence.stack or ()], rows=n, nonnegative=nonnegative, partial=True)
         described = compiled.workload.cells[scan.columns]
         every["table"] += [cell.table for cell in described]
         every["label"] += [cell.label for cell in described]
@@ -161,46 +170,67 @@ def cell_frame(releases: Sequence[Release], compiled: Compiled, *, nonnegative: 
 
 
 def _gathered(compiled: Compiled, position: int, releases: Sequence[Release]) -> Evidence:
-    """Releases with the fewest columns beside the batch's own come first: they cost the fewest common cells."""
+    """What measures unions of the batch's cells, all of it; then releases that cut those, the nearest ones first.
+
+    The cost of both is bounded, and so is what one more release can add: a batch beside ten thousand releases takes no
+    longer than one beside a few dozen. Nearest are the releases with the fewest columns beside the batch's own, then
+    those that cut where the batch cuts and hardly anywhere else, then those with the least noise.
+    """
     block, own = compiled.blocks[position], grid_of(compiled.scans[position])
-    found: list[tuple[int, Measurement, Grid]] = []
+    same_grid: dict[bytes, tuple[Grid, list[tuple[int, Measurement]]]] = {}
     for number, release in enumerate(releases):
         if release.grids is None:
-            found.append((number, release.measurements[position], own))
+            same_grid.setdefault(own.key, (own, []))[1].append((number, release.measurements[position]))
             continue
         for measurement, grid in zip(release.measurements, release.grids, strict=True):
             if grid.subject == own.subject:
-                found.append((number, measurement, grid))
-    names = {axis.key for axis in own.axes}
-    found.sort(key=lambda f: (not _same(f[2], own), len({axis.key for axis in f[2].axes} - names)))
+                same_grid.setdefault(grid.key, (grid, []))[1].append((number, measurement))
+    axes = {axis.key for axis in own.axes}
+
+    def distance(entry: tuple[Grid, list[tuple[int, Measurement]]]) -> tuple[float, ...]:
+        grid, measured = entry
+        shared = len(grid.places & own.places)
+        beside = sum(axis.key not in axes for axis in grid.axes)
+        return grid.key != own.key, beside, -shared, len(grid.places) - shared, min(m.level for _, m in measured)
+
     common = Refinement.of(own)
-    taken: list[tuple[int, Measurement, int]] = []
-    known: list[tuple[Grid, int]] = [(own, 0)]
-    coordinates = 0
-    for number, measurement, grid in found:
-        place = next((i for g, i in known if _same(g, grid)), None)
-        if place is None:
-            if coordinates + len(measurement.noisy) > _COORDINATES or len(known) > _GRIDS:
+    coarse: list[tuple[Integers, Stack]] = []
+    fine: list[Stack] = []
+    coordinates = looked = 0
+    for grid, measured in sorted(same_grid.values(), key=distance):
+        size = sum(len(m.noisy) for _, m in measured)
+        union = union_of_cells(own, grid)
+        finer = None
+        if union is None:
+            if len(fine) >= _GRIDS:
                 continue
-            finer = common.refined(grid, points=max(_POINTS, own.cell_of.size), cells=max(_CELLS, own.cells))
+            limit = max(_POINTS - looked, len(own.cell_of))
+            finer = common.refined(grid, points=limit, cells=max(_CELLS, own.cells))
             if finer is None:
                 continue
-            common, place = finer, len(known)
-            known.append((grid, place))
-        coordinates += len(measurement.noisy)
-        taken.append((number, measurement, place))
-    origins = common.origins
-    origin = origins[0]
-    padded = np.hstack([block.matrix, np.zeros((len(block.rows), 1))])
-    lifted = block if len(known) == 1 else replace(block, matrix=padded[:, origin])
-    return Evidence(
-        block=lifted,
-        measurements=tuple(measurement.lifted(origins[place]) for _, measurement, place in taken),
-        sources=tuple(number for number, _, _ in taken),
-        origin=origin,
-    )
+        cells = common.cells if finer is None else finer.cells
+        if grid.key != own.key and _operations(coordinates + size, cells) > max(
+            _WORK, _operations(own.cells, own.cells)
+        ):
+            continue
+        coordinates += size
+        stack = Stack.of([m for _, m in measured], [number for number, _ in measured])
+        if finer is None:
+            assert union is not None
+            coarse.append((union, stack))
+        else:
+            common = finer
+            looked += len(finer.cell_of)
+            fine.append(stack)
+    origin, *others = common.origins
+    if fine:
+        padded = np.hstack([block.matrix, np.zeros((len(block.rows), 1))])
+        block = replace(block, matrix=padded[:, origin])
+    stacks = [stack.lifted(np.append(union, -1)[origin]) for union, stack in coarse]
+    stacks += [stack.lifted(other) for stack, other in zip(fine, others, strict=True)]
+    return Evidence(block, Stack.joined(stacks, len(releases)) if stacks else None, origin)
 
 
-def _same(a: Grid, b: Grid) -> bool:
-    """Whether two grids have the same cells in the same order."""
-    return a is b or (a.axes == b.axes and a.cells == b.cells and np.array_equal(a.cell_of, b.cell_of))
+def _operations(coordinates: int, cells: int) -> float:
+    """Of one decomposition of the stacked questions."""
+    return float(max(coordinates, cells)) * min(coordinates, cells) ** 2

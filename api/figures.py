@@ -1,23 +1,28 @@
 """The numbers of an output column, each with its error bar.
 
 COUNT, SUM and what is linear in them have exact intervals; AVG has Fieller's; anything else computed after release has
-an interval from the spread of the numbers it is computed from, carried through to first order.
+the range that it takes over everything that the numbers it is computed from may truly be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.engine import Estimate, ratio
+from tacit.engine import Estimate
+from tacit.engine.extremes import extremes, factors, slopes
+from tacit.engine.intervals import longest_reach
 from tacit.sql.present import compute, exact_values, leaf_values, linear_values
 from tacit.sql.workload import Computed, Linear, Output, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
+
+_MARGIN = 1.01
+"""The range is looked for at finitely many points; its true ends lie a little further out."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,46 +74,46 @@ class Reckoning:
         return Figures(value, self.estimate.stderr[rows], value - half, value + half)
 
     def _ratio(self, output: Ratio) -> Figures:
-        top = np.array(output.numerator, dtype=np.int64)
-        bottom = np.array(output.denominator, dtype=np.int64)
-        quotient = ratio(
-            self.estimate.values[top],
-            self.estimate.values[bottom],
-            self.estimate.stderr[top] ** 2,
-            self.estimate.stderr[bottom] ** 2,
-            self.estimate.covariance(top, bottom),
-            output.low,
-            output.high,
-            self.confidence,
-        )
-        return Figures(quotient.value, quotient.stderr, quotient.low, quotient.high)
+        found = self.estimate.ratio(output.numerator, output.denominator, output.low, output.high, self.confidence)
+        return Figures(found.value, found.stderr, found.low, found.high)
 
     def _computed(self, output: Computed) -> Figures:
-        """First order: slopes over one standard error of each leaf, joined by the leaves' covariance.
+        """The range of the expression over what its leaves may truly be: see ``engine.extremes``.
 
-        Where a shifted value cannot be computed (a division by zero, say), the error is not known: NaN.
+        The standard error is that of the slopes at the released values. Where a shifted value cannot be computed (a
+        division by zero, say), it is not known: NaN.
         """
         leaves = leaf_values(output.leaves, self.estimate.values)
         noisy = [i for i, leaf in enumerate(output.leaves) if isinstance(leaf, Linear)]
-        rows = {i: np.array(output.leaves[i].rows, dtype=np.int64) for i in noisy}  # type: ignore[union-attr]
-        steps = {i: self.estimate.stderr[rows[i]] for i in noisy}
-        count = len(self.keys)
-        shifts = [(i, sign) for i in noisy for sign in (1.0, -1.0)]
-        wide = [
-            np.concatenate([leaf, *(leaf + sign * steps[i] if i == j else leaf for i, sign in shifts)])
-            for j, leaf in enumerate(leaves)
-        ]
-        found = pd.to_numeric(compute(output, self.keys, wide), errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        value, shifted = found[:count], found[count:].reshape(len(shifts), count) if shifts else np.zeros((0, count))
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite on both sides: the error is not known
-            slopes = {i: (shifted[2 * k] - shifted[2 * k + 1]) / 2 for k, i in enumerate(noisy)}  # per standard error
-            variance = np.zeros(count)
-            for i in noisy:
-                for j in noisy:
-                    scale = steps[i] * steps[j]
-                    covariance = self.estimate.covariance(rows[i], rows[j])
-                    correlation = np.divide(covariance, scale, out=np.zeros(count), where=scale > 0)
-                    variance += slopes[i] * slopes[j] * correlation
-            stderr = np.sqrt(np.maximum(variance, 0.0))
-            half = NormalDist().inv_cdf(0.5 + self.confidence / 2) * stderr
-            return Figures(value, stderr, value - half, value + half)
+        count, d = len(self.keys), len(noisy)
+        if not d or not count:
+            value = self._evaluated(output, leaves)
+            return Figures(value, np.zeros(count), value, value)
+        rows = [np.array(output.leaves[i].rows, dtype=np.int64) for i in noisy]  # type: ignore[union-attr]
+        covariance = np.empty((count, d, d))
+        for i in range(d):
+            for j in range(d):
+                covariance[:, i, j] = self.estimate.covariance(rows[i], rows[j])
+
+        def figure(points: NDArray[np.float64]) -> NDArray[np.float64]:
+            """Point by point, as ``compute`` wants it: all figures at the first point, then at the second."""
+            many = points.shape[1]
+            wide = [np.tile(leaf, many) for leaf in leaves]
+            for k, i in enumerate(noisy):
+                wide[i] = points[:, :, k].T.reshape(-1)
+            return self._evaluated(output, wide).reshape(many, count).T
+
+        centre = np.stack([leaves[i] for i in noisy], axis=1)
+        factor = factors(covariance)
+        near = slopes(figure, centre, factor)
+        gradient = np.where(np.isfinite(near.gradient), near.gradient, 0.0)
+        width = self.estimate.combined_half_width(list(zip(rows, gradient.T, strict=True)), self.confidence)
+        stderr = np.sqrt(np.einsum("gi,gij,gj->g", gradient, covariance, gradient))
+        # Where no slope is known, the longest tail that any noise has.
+        reach = np.divide(width, stderr, out=np.full(count, longest_reach(self.confidence)), where=stderr > 0)
+        low, high = extremes(figure, centre, factor, _MARGIN * reach)
+        return Figures(near.value, near.stderr, low, high)
+
+    def _evaluated(self, output: Computed, leaves: Sequence[NDArray[Any]]) -> Floats:
+        found = pd.to_numeric(compute(output, self.keys, leaves), errors="coerce")
+        return found.to_numpy(np.float64, na_value=np.nan)

@@ -34,7 +34,7 @@ from .budget import Purse
 from .catalog import with_versions
 from .compiled import Ask, Compiled
 from .errors import LedgerError, NotSupportedError, OperationalError, PrivacyParameterError, ProgrammingError
-from .evidence import Release, combine, read, write
+from .evidence import Release, Shelf, combine, read, write
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class Desk:
     purse: Purse
     plans: dict[str, Priced] = field(default_factory=dict)
     """The last few plans: ``answer`` after ``explain`` does not search for the strategy again."""
-    kept: dict[int, Release] = field(default_factory=dict)
+    kept: Shelf = field(default_factory=Shelf)
     """The releases of the ledger that were read so far; a release never changes."""
 
     @property

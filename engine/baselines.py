@@ -16,9 +16,12 @@ from tacit.errors import ProgrammingError
 
 from .amounts import Amount, to_amount
 from .calibrate import analytic_sigma
+from .leastsquares import row_norms, row_peaks
 from .plan import Block
 
 Vector = NDArray[np.float64]
+
+_ROWS_AT_ONCE = 256
 
 
 def baselines(
@@ -57,17 +60,28 @@ def _results(blocks: Sequence[Block], rows: int, amount: Amount) -> Vector:
     """Noise on every row, in units of its largest entry, which is how tacit itself weighs rows."""
     size = np.zeros(rows)
     for block in blocks:
-        size[block.rows] = np.abs(block.matrix).max(axis=1)
-    scaled = [block.matrix / size[block.rows, None] for block in blocks]
-    norms = {order: [np.linalg.norm(m, order, axis=0).max(initial=0.0) for m in scaled] for order in (1, 2)}
+        size[block.rows] = row_peaks(block.matrix)
+    both = [_column_norms(block.matrix, size[block.rows]) for block in blocks]
+    norms = {1: [first for first, _ in both], 2: [second for _, second in both]}
     return size * _noise(blocks, norms, amount)
+
+
+def _column_norms(matrix: NDArray[np.float64], size: Vector) -> tuple[float, float]:
+    """The largest L1 and L2 norm of a column once every row is divided by its size; some rows at a time."""
+    first, second = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[1])
+    for start in range(0, len(matrix), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        part = np.abs(matrix[rows]) / size[rows, None]
+        first += part.sum(axis=0)
+        second += np.einsum("ij,ij->j", part, part)
+    return float(first.max(initial=0.0)), float(np.sqrt(second.max(initial=0.0)))
 
 
 def _histogram(blocks: Sequence[Block], rows: int, amount: Amount) -> Vector:
     noise = _noise(blocks, {1: [1.0] * len(blocks), 2: [1.0] * len(blocks)}, amount)
     result = np.zeros(rows)
     for block in blocks:
-        result[block.rows] = noise * np.linalg.norm(block.matrix, axis=1)
+        result[block.rows] = noise * row_norms(block.matrix)
     return result
 
 
@@ -83,4 +97,6 @@ def _noise(blocks: Sequence[Block], norms: dict[int, list[Any]], amount: Amount)
 
 def _restricted(block: Block, rows: NDArray[np.int64]) -> Block:
     kept = np.isin(block.rows, rows)
+    if kept.all():
+        return block
     return Block(block.matrix[kept], block.rows[kept], block.rows_per_unit, block.unit)

@@ -63,7 +63,7 @@ def checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
 
 def check_range(workload: Matrix, weights: Vector) -> None:
     """A weighted squared error that a float can hold, however extreme entries and weights are together."""
-    largest, most = float(np.abs(workload).max()), float(weights.max())
+    largest, most = max(float(workload.max()), -float(workload.min())), float(weights.max())
     if largest > 0.0 and abs(2.0 * math.log2(largest) + math.log2(most)) > 2.0 * _EXTREME:
         raise ProgrammingError(
             f"weights up to {most:.3g} on entries up to {largest:.3g} give errors that no float can hold: write "

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.errors import InternalError
 
-from .intervals import RatioAnswer, half_widths, ratio
-from .leastsquares import one_thread, rebuild
+from .intervals import RatioAnswer, half_widths, ratio, simulated_widths
+from .leastsquares import one_thread, rebuild, row_norms, row_peaks, svd, times
 from .measurement import Measurement
 from .nonnegative import fit, simulate
 from .plan import Block
@@ -42,6 +42,13 @@ class Spread:
     simulated: Matrix | None = None
     """Or simulated deviations of the rows (rows × draws), where no formula holds."""
 
+    @property
+    def stderr(self) -> Vector:
+        """The standard error of each row."""
+        if self.simulated is not None:
+            return np.asarray(np.sqrt(np.square(self.simulated).mean(axis=-1)))
+        return np.asarray(np.sqrt(2 * row_norms(self.laplace) ** 2 + row_norms(self.gaussian) ** 2))
+
     def covariance(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> Vector:
         """Between rows at positions i and j of this spread."""
         if self.simulated is not None:
@@ -49,9 +56,23 @@ class Spread:
         laplace = 2 * (self.laplace[i] * self.laplace[j]).sum(axis=-1)
         return np.asarray(laplace + (self.gaussian[i] * self.gaussian[j]).sum(axis=-1))
 
+    def combined(self, terms: Sequence[tuple[NDArray[np.int64], Vector]]) -> Spread:
+        """The spread of Σ coefficient·row, elementwise; a row at position -1 is not of this spread."""
+        count = len(terms[0][0])
+
+        def mixed(coefficients: Matrix) -> Matrix:
+            padded = np.vstack([coefficients, np.zeros((1, coefficients.shape[1]))])
+            total = np.zeros((count, coefficients.shape[1]))
+            for rows, factor in terms:
+                total += factor[:, None] * padded[rows]
+            return total
+
+        simulated = None if self.simulated is None else mixed(self.simulated)
+        return Spread(np.arange(count), mixed(self.laplace), mixed(self.gaussian), simulated)
+
     def half_width(self, confidence: float) -> Vector:
         if self.simulated is not None:
-            return np.asarray(np.quantile(np.abs(self.simulated), confidence, axis=1), dtype=np.float64)
+            return simulated_widths(self.simulated, confidence)
         return half_widths(self.laplace, np.linalg.norm(self.gaussian, axis=1), confidence)
 
 
@@ -88,6 +109,24 @@ class Estimate:
             result[both] = spread.covariance(a[both], b[both])
         return result if self.whole is None else result + (first == second) * self.whole[first] / 12
 
+    def combined_half_width(self, terms: Sequence[tuple[Index, Vector]], confidence: float = 0.95) -> Vector:
+        """h with P(|error of Σ coefficient·row| ≤ h) = confidence, elementwise over (rows, coefficients).
+
+        Rows of several tables have independent errors; their widths are added, which is never too little.
+        """
+        listed = [(np.asarray(rows, dtype=np.int64), np.asarray(factor, dtype=np.float64)) for rows, factor in terms]
+        result = np.zeros(len(listed[0][0]))
+        for spread in self.spreads:
+            position = np.full(len(self.values), -1)
+            position[spread.rows] = np.arange(len(spread.rows))
+            placed = [(position[rows], factor) for rows, factor in listed]
+            if any((place >= 0).any() for place, _ in placed):
+                result += spread.combined(placed).half_width(confidence)
+        if self.whole is not None:
+            for rows, factor in listed:
+                result += 0.5 * np.abs(factor) * self.whole[rows]
+        return result
+
     def rounded(self) -> Estimate:
         """Every noisy row as a whole number: post-processing that moves an answer by at most one half.
 
@@ -111,21 +150,78 @@ class Estimate:
         high: Vector | float,
         confidence: float = 0.95,
     ) -> RatioAnswer:
-        """values[numerator] / values[denominator] inside the clamp: see ``intervals.ratio``."""
+        """values[numerator] / values[denominator] inside the clamp: see ``intervals.ratio``.
+
+        The width of S − tN is that of its own mix of noises, not of S or of N: three Laplace variables in either may
+        be one in the difference, which needs more.
+        """
         S, N = np.asarray(numerator, dtype=np.int64), np.asarray(denominator, dtype=np.int64)
-        widths = self.half_width(confidence)
-        units = np.divide(widths, self.stderr, out=np.zeros_like(widths), where=self.stderr > 0)
-        return ratio(
-            self.values[S],
-            self.values[N],
-            self.stderr[S] ** 2,
-            self.stderr[N] ** 2,
-            self.covariance(S, N),
-            low,
-            high,
-            confidence,
-            np.maximum(units[S], units[N]),
+        v_s, v_n, c = self.stderr[S] ** 2, self.stderr[N] ** 2, self.covariance(S, N)
+
+        def reach(t: Vector) -> Vector:
+            width = self.combined_half_width([(S, np.ones(len(S))), (N, -t)], confidence)
+            stderr = np.sqrt(np.maximum(v_s - 2 * t * c + t**2 * v_n, 0.0))
+            return np.divide(width, stderr, out=np.zeros_like(width), where=stderr > 0)
+
+        return ratio(self.values[S], self.values[N], v_s, v_n, c, low, high, confidence, reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Measurements of the same cells one below the other, each in units of its noise."""
+
+    questions: Matrix
+    answers: Vector
+    level: Vector
+    """Per coordinate, the noise against the size of what it is added to."""
+    laplace: Vector
+    """Per coordinate, Laplace's b in units of its standard deviation; 0 for Gaussian noise."""
+    source: NDArray[np.int64]
+    """Per coordinate, which measurement it is of."""
+    count: int
+    """How many measurements there are."""
+
+    @classmethod
+    def of(cls, measurements: Sequence[Measurement], numbers: Sequence[int] | None = None) -> Stack:
+        """``numbers`` are the sources' own, where they are not 0, 1, 2, …"""
+        if not measurements:
+            raise InternalError("there is no measurement to estimate from")
+        if len({m.L_int.shape[1] for m in measurements}) != 1:
+            raise InternalError("these measurements are not of the same cells")
+        sizes = [len(m.noisy) for m in measurements]
+        listed = range(len(measurements)) if numbers is None else numbers
+        return cls(
+            np.vstack([m.questions for m in measurements]),
+            np.concatenate([m.answers for m in measurements]),
+            np.repeat([m.level for m in measurements], sizes),
+            np.repeat([m.scale / m.stddev if m.noise == "laplace" else 0.0 for m in measurements], sizes),
+            np.repeat(np.array(listed, dtype=np.int64), sizes),
+            max(listed) + 1,
         )
+
+    def lifted(self, origin: NDArray[np.int64]) -> Stack:
+        """The same over finer cells; ``origin`` is the cell that holds each, -1 for none."""
+        if np.array_equal(origin, np.arange(self.questions.shape[1])):
+            return self
+        padded = np.hstack([self.questions, np.zeros((len(self.answers), 1))])
+        return replace(self, questions=padded[:, origin])
+
+    @classmethod
+    def joined(cls, stacks: Sequence[Stack], count: int) -> Stack:
+        """Stacks over the same cells, with sources numbered up to ``count``."""
+        if len(stacks) == 1:
+            return replace(stacks[0], count=count)
+        return cls(
+            np.concatenate([stack.questions for stack in stacks]),
+            np.concatenate([stack.answers for stack in stacks]),
+            np.concatenate([stack.level for stack in stacks]),
+            np.concatenate([stack.laplace for stack in stacks]),
+            np.concatenate([stack.source for stack in stacks]),
+            count,
+        )
+
+
+Evidence = Stack | Sequence[Measurement]
 
 
 def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:
@@ -158,13 +254,13 @@ def estimate_batch(
 
 def estimate_from(
     blocks: Sequence[Block],
-    evidence: Sequence[Sequence[Measurement]],
+    evidence: Sequence[Evidence],
     *,
     rows: int | None = None,
     nonnegative: bool = False,
     partial: bool = False,
 ) -> Estimate:
-    """Answers to the rows of the batch from the measurements of each block's cells.
+    """Answers to the rows of the batch from the measurements of each block's cells, or a stack of them.
 
     With ``partial``, a row that the measurements do not determine has the value NaN and an infinite error;
     without, it is a defect to ask for it.
@@ -173,17 +269,16 @@ def estimate_from(
     values, stderr = np.zeros(count), np.zeros(count)
     spreads, cells, used = [], [], []
     for block, measurements in zip(blocks, evidence, strict=True):
+        stack = measurements if isinstance(measurements, Stack) else Stack.of(measurements) if measurements else None
         with one_thread():
-            solved = _linear(block, measurements) if measurements else _unknown(block)
+            solved = _unknown(block) if stack is None else _linear(block, stack)
             if not solved.known.all() and not partial:
                 raise InternalError("these measurements do not answer this workload")
             used.append(solved.used)
-            if nonnegative:
-                solved = _nonnegative(block, measurements)
-        diagonal = np.arange(len(block.rows))
+            if nonnegative and stack is not None:
+                solved = _nonnegative(block, stack)
         values[block.rows] = np.where(solved.known, solved.values, np.nan)
-        errors = np.sqrt(solved.spread.covariance(diagonal, diagonal))
-        stderr[block.rows] = np.where(solved.known, errors, np.inf)
+        stderr[block.rows] = np.where(solved.known, solved.spread.stderr, np.inf)
         spreads.append(solved.spread)
         cells.append(solved.cells)
     return Estimate(values, stderr, tuple(spreads), tuple(cells), tuple(used))
@@ -193,8 +288,8 @@ def covered(matrix_rows: Matrix, measurements: Sequence[Measurement]) -> NDArray
     """Which rows lie in the row space of what was released: those have an unbiased answer already."""
     if not measurements:
         return np.zeros(matrix_rows.shape[0], dtype=np.bool_)
-    stack, _ = _stacked(measurements)
-    return _reached(matrix_rows, _weighed(matrix_rows, stack, _noise(measurements)) @ stack)
+    stack = Stack.of(measurements)
+    return _reached(matrix_rows, _weighed(matrix_rows, stack.questions, stack.level) @ stack.questions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,39 +309,33 @@ def _unknown(block: Block) -> _Solved:
     )
 
 
-def _linear(block: Block, measurements: Sequence[Measurement]) -> _Solved:
-    stack, z = _stacked(measurements)
-    noise = _noise(measurements)
-    B = _weighed(block.matrix, stack, noise)
-    gap = np.abs(block.matrix - B @ stack).max(axis=1, initial=0.0)
-    known = np.asarray(gap <= _ANSWERED * np.abs(block.matrix).max(axis=1, initial=0.0))
+def _linear(block: Block, stack: Stack) -> _Solved:
+    S, z = stack.questions, stack.answers
+    B = _weighed(block.matrix, S, stack.level)
+    known = np.asarray(row_peaks(block.matrix - times(B, S)) <= _ANSWERED * row_peaks(block.matrix))
     B[~known] = 0.0
-    x = _fitted(stack, z, noise)
     weights = np.abs(B).max(axis=0, initial=0.0)
     relevant = weights > _UNUSED * weights.max(initial=0.0)
-    return _Solved(B @ z, x, _spread(block, B, measurements), known, _any_of(relevant, measurements))
+    used = np.zeros(stack.count, dtype=np.bool_)
+    used[stack.source[relevant]] = True
+    laplace = stack.laplace > 0
+    spread = Spread(block.rows, B[:, laplace] * stack.laplace[laplace], B[:, ~laplace])
+    return _Solved(B @ z, _fitted(S, z, stack.level), spread, known, used)
 
 
-def _nonnegative(block: Block, measurements: Sequence[Measurement]) -> _Solved:
-    stack, z = _stacked(measurements)
-    x = fit(stack, z[:, None])[:, 0]
-    kinds = np.concatenate([np.full(len(m.noisy), m.noise == "laplace") for m in measurements])
-    deviations = block.matrix @ simulate(stack, x, kinds)
+def _nonnegative(block: Block, stack: Stack) -> _Solved:
+    x = fit(stack.questions, stack.answers[:, None])[:, 0]
+    deviations = block.matrix @ simulate(stack.questions, x, stack.laplace > 0)
     nothing = np.zeros((len(block.rows), 0))
     everything = np.ones(len(block.rows), np.bool_)
-    used = np.ones(len(measurements), np.bool_)
+    used = np.zeros(stack.count, dtype=np.bool_)
+    used[stack.source] = True
     return _Solved(block.matrix @ x, x, Spread(block.rows, nothing, nothing, deviations), everything, used)
 
 
 def _reached(rows: Matrix, rebuilt: Matrix) -> NDArray[np.bool_]:
     gap = np.abs(rows - rebuilt).max(axis=1, initial=0.0)
     return np.asarray(gap <= _COVERED * np.abs(rows).max(axis=1, initial=0.0))
-
-
-def _any_of(coordinates: NDArray[np.bool_], measurements: Sequence[Measurement]) -> NDArray[np.bool_]:
-    """Per measurement, whether any of its coordinates is marked."""
-    ends = np.cumsum([len(m.noisy) for m in measurements])
-    return np.array([bool(part.any()) for part in np.split(coordinates, ends[:-1])], dtype=np.bool_)
 
 
 def _weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
@@ -282,15 +371,9 @@ def _first_tier(noise: Vector) -> NDArray[np.bool_]:
     return np.asarray(noise <= _TIER * noise.min(initial=np.inf))
 
 
-def _noise(measurements: Sequence[Measurement]) -> Vector:
-    """Per coordinate, the noise against the size of what it is added to."""
-    levels = [m.stddev / max(float(np.abs(m.L).max(initial=0.0)), 1e-300) for m in measurements]
-    return np.repeat(levels, [len(m.noisy) for m in measurements])
-
-
 def _row_space(matrix: Matrix) -> Matrix:
     """An orthonormal basis, one vector per column."""
-    _, s, Vt = np.linalg.svd(matrix, full_matrices=False)
+    _, s, Vt = svd(matrix)
     return np.asarray(Vt[s > 1e-12 * s.max(initial=0.0)].T)
 
 
@@ -300,26 +383,3 @@ def _outside(rows: Matrix, basis: Matrix) -> Matrix:
     size = np.abs(rows).max(axis=1, initial=0.0)
     rest[np.abs(rest).max(axis=1, initial=0.0) <= _COVERED * size] = 0.0
     return np.asarray(rest)
-
-
-def _stacked(measurements: Sequence[Measurement]) -> tuple[Matrix, Vector]:
-    """All questions and answers, each divided by its standard deviation, so that every error has variance one."""
-    if not measurements:
-        raise InternalError("there is no measurement to estimate from")
-    if len({m.L_int.shape[1] for m in measurements}) != 1:
-        raise InternalError("these measurements are not of the same cells")
-    stack = np.vstack([m.L / m.stddev for m in measurements])
-    return stack, np.concatenate([m.values / m.stddev for m in measurements])
-
-
-def _spread(block: Block, B: Matrix, measurements: Sequence[Measurement]) -> Spread:
-    laplace, gaussian = [np.zeros((len(block.rows), 0))], [np.zeros((len(block.rows), 0))]
-    start = 0
-    for m in measurements:
-        part = B[:, start : start + len(m.noisy)]
-        start += len(m.noisy)
-        if m.noise == "laplace":
-            laplace.append(part * (m.scale / m.stddev))
-        else:
-            gaussian.append(part)
-    return Spread(block.rows, np.hstack(laplace), np.hstack(gaussian))

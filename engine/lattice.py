@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError
 
 from .exact import Integers, coarsen, isqrt_up, largest_column_norm, product
-from .leastsquares import rebuild, residual
-from .strategy import Privacy
+from .leastsquares import is_identity, rebuild, residual, row_norms
+from .strategy import Privacy, sensitivity
 
 BITS = 28
 """The released lattice is 2⁻²⁸ of the sensitivity: far finer than any noise, and 2³⁴ rows still fit int64."""
@@ -60,7 +60,7 @@ class Lattice:
     @property
     def error(self) -> float:
         """sensitivity² · ‖B̃‖²_F, the figure that strategies compete on."""
-        return self.sensitivity**2 * float(np.square(self.B).sum())
+        return self.sensitivity**2 * _weighted_squares(self.B, np.ones(len(self.B)))
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,16 @@ def round_strategy(
     """
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
-    reference = float(np.linalg.norm(L, order, axis=0).max() ** 2 * np.square(rebuild(W, L) * weights[:, None]).sum())
+    B = W if is_identity(L) else rebuild(W, L)
+    reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
-    for L_int, exponent in _roundings(L, W, order, bits):
-        lattice = _finish(L_int, exponent, W, privacy, order)
-        excess = lattice.sensitivity**2 * float(np.square(lattice.B * weights[:, None]).sum())
+    for L_int, exponent in _roundings(L, W, privacy, bits):
+        rounded = L_int.astype(np.float64)
+        np.ldexp(rounded, exponent, out=rounded)
+        found = B if np.array_equal(rounded, L) else rebuild(W, rounded)
+        norm = largest_column_norm(L_int, order)
+        lattice = Lattice(privacy, L_int, exponent, norm, found, residual(W, found, rounded))
+        excess = lattice.sensitivity**2 * _weighted_squares(found, weights)
         if lattice.residual <= _ACCEPTED_RESIDUAL and excess <= _ACCEPTED_EXCESS * reference:
             return lattice
         if best is None or lattice.residual < best.residual:
@@ -130,27 +135,26 @@ def exact_answers(lattice: Lattice, x: Integers, grid: Grid) -> NDArray[np.int64
     return coarsen(product(lattice.L_int, x), grid.shift)
 
 
-def _finish(L_int: NDArray[np.int64], exponent: int, W: NDArray[np.float64], privacy: Privacy, order: int) -> Lattice:
-    L = np.ldexp(L_int.astype(np.float64), exponent)
-    B = rebuild(W, L)
-    return Lattice(privacy, L_int, exponent, largest_column_norm(L_int, order), B, residual(W, B, L))
+def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    return float(np.sum(np.square(weights * row_norms(B))))
 
 
 def _roundings(
-    L: NDArray[np.float64], W: NDArray[np.float64], order: int, bits: int
+    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy, bits: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    sensitivity = float(np.linalg.norm(L, order, axis=0).max())
-    if L.shape[0] >= _distinct_columns(W, L):
-        yield _round(L, sensitivity, bits)
-    over_basis = _round_over_basis(L, W, sensitivity)
+    size = sensitivity(L, privacy)
+    if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
+        yield _round(L, size, bits)
+    over_basis = _round_over_basis(L, W, size)
     if over_basis is not None:
         yield over_basis
-    yield _round(L, sensitivity, FINE_BITS)
+    yield _round(L, size, FINE_BITS)
 
 
-def _round(L: NDArray[np.float64], sensitivity: float, bits: int) -> tuple[NDArray[np.int64], int]:
-    exponent = _exponent(sensitivity) - bits
-    return np.rint(np.ldexp(L, -exponent)).astype(np.int64), exponent
+def _round(L: NDArray[np.float64], size: float, bits: int) -> tuple[NDArray[np.int64], int]:
+    exponent = _exponent(size) - bits
+    steps = np.ldexp(L, -exponent)
+    return np.rint(steps, out=steps).astype(np.int64), exponent
 
 
 def _exponent(value: float) -> int:
@@ -160,7 +164,7 @@ def _exponent(value: float) -> int:
 
 
 def _round_over_basis(
-    L: NDArray[np.float64], W: NDArray[np.float64], sensitivity: float
+    L: NDArray[np.float64], W: NDArray[np.float64], size: float
 ) -> tuple[NDArray[np.int64], int] | None:
     R = _integer_row_basis(W)
     if R is None:
@@ -171,7 +175,7 @@ def _round_over_basis(
         return None  # L asks for more than the row space of W: nothing to be kept exactly
     # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
     largest = float((np.abs(C) @ np.abs(basis)).max())
-    exponent = max(_exponent(largest) - 52, _exponent(sensitivity) - FINE_BITS)
+    exponent = max(_exponent(largest) - 52, _exponent(size) - FINE_BITS)
     C_int = np.rint(np.ldexp(C, -exponent))
     if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
         return None

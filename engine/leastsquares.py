@@ -18,6 +18,8 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _WELL_CONDITIONED = 1e-7
 _RELATIVE_RANK = 1e-12
+_LARGE = 1 << 20
+"""Entries from which on a look for zeros is cheap beside a product."""
 _MANY = 512
 """Rows of a strategy from which on a look for cells among them is cheaper than its decomposition."""
 
@@ -106,6 +108,26 @@ def rebuild(workload: NDArray[np.float64], strategy: NDArray[np.float64]) -> NDA
     return np.ascontiguousarray(Y @ Q.T)
 
 
+def is_identity(matrix: NDArray[np.float64]) -> bool:
+    """Whether a matrix is I: a look at it instead of products of n³ operations and copies of n² numbers."""
+    n = matrix.shape[0]
+    return matrix.shape == (n, n) and bool((np.diag(matrix) == 1.0).all()) and np.count_nonzero(matrix) == n
+
+
+def row_norms(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The L2 norm of every row, without a second matrix of that size."""
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    for row in np.flatnonzero(~((norms > 1e-100) & (norms < 1e100))):  # its squares may have left the floats
+        peak = float(np.abs(matrix[row]).max(initial=0.0))
+        norms[row] = peak * np.linalg.norm(matrix[row] / peak) if 0.0 < peak < np.inf else peak
+    return np.asarray(norms)
+
+
+def row_peaks(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest absolute entry of every row, without a second matrix of that size."""
+    return np.asarray(np.maximum(matrix.max(axis=1, initial=0.0), -matrix.min(axis=1, initial=0.0)))
+
+
 def by_cells(
     workload: NDArray[np.float64], strategy: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -133,7 +155,10 @@ def by_cells(
     )
     inverse = (D.T / np.asarray(D.multiply(D).sum(axis=1))).tocsr()  # D has orthogonal rows
     others = np.setdiff1d(np.arange(L.shape[0]), own)
-    X, T = W @ inverse, L[others] @ inverse
+    if not others.size:  # every row of L is a cell: no sums to weigh against them, and their order is L's own
+        X = times(W, inverse)
+        return X, W - times(X, D)
+    X, T = times(W, inverse), L[others] @ inverse
     if np.abs(T @ D - L[others]).max(initial=0.0) > _RELATIVE_RANK * np.abs(L).max():
         return None
     K = np.linalg.inv(np.eye(others.size) + T @ T.T)
@@ -145,17 +170,39 @@ def by_cells(
 
 def residual(workload: NDArray[np.float64], B: NDArray[np.float64], L: NDArray[np.float64]) -> float:
     """The largest entry of W − B L, each row measured against its own largest entry."""
-    return _relative(workload - B @ L, workload)
+    if B is workload and is_identity(L):
+        return 0.0
+    return _relative(workload - times(B, L), workload)
+
+
+def times(a: NDArray[np.float64], b: NDArray[np.float64] | csr_array) -> NDArray[np.float64]:
+    """a @ b, through the non-zero entries of large matrices that have few: n² operations for cells, and not n³."""
+    right = csr_array(b) if isinstance(b, np.ndarray) and _is_sparse(b) else b
+    left = csr_array(a) if not isinstance(right, np.ndarray) and _is_sparse(a) else a
+    product = left @ right
+    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
+
+
+def _is_sparse(matrix: NDArray[np.float64]) -> bool:
+    return matrix.size > _LARGE and 64 * int(np.count_nonzero(matrix)) <= matrix.size
 
 
 def _relative(missing: NDArray[np.float64], workload: NDArray[np.float64]) -> float:
-    gap = np.abs(missing).max(axis=1, initial=0.0)
-    size = np.abs(workload).max(axis=1, initial=0.0)
+    gap, size = row_peaks(missing), row_peaks(workload)
     return float(np.divide(gap, size, out=np.where(gap > 0, np.inf, 0.0), where=size > 0).max(initial=0.0))
 
 
+def svd(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The thin decomposition; LAPACK's quick way gives up on a rare matrix, its slow way on none seen yet."""
+    try:
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return U, s, Vt
+
+
 def _rebuild_by_svd(W: NDArray[np.float64], L: NDArray[np.float64]) -> NDArray[np.float64]:
-    U, s, Vt = scipy.linalg.svd(L, full_matrices=False, check_finite=False)
+    U, s, Vt = svd(L)
     rank = int((s > _RELATIVE_RANK * s[0]).sum()) if s.size else 0
     U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
     return np.ascontiguousarray(((W @ Vt.T) / s) @ U.T)

@@ -7,6 +7,7 @@ leak.
 from __future__ import annotations
 
 import copy
+import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -259,16 +260,19 @@ class Ledger:
         """Everything that was released for this fingerprint, oldest first."""
         return self._released("WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
 
-    def releases_about(self, subject: str) -> tuple[StoredRelease, ...]:
-        """Everything that was released about a subject, oldest first."""
+    def releases_about(self, subject: str, known: Collection[int] = ()) -> tuple[StoredRelease, ...]:
+        """Everything that was released about a subject, oldest first, but for the charges that are ``known``."""
         return self._released(
-            "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?)", subject
+            "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?"
+            " AND charge NOT IN (SELECT value FROM json_each(?)))",
+            subject,
+            json.dumps(list(known)),
         )
 
-    def _released(self, where: str, value: str) -> tuple[StoredRelease, ...]:
+    def _released(self, where: str, *values: str) -> tuple[StoredRelease, ...]:
         with self.transaction(write=False) as connection:
             found = []
-            for charge in entries(connection, self.path, where, value):
+            for charge in entries(connection, self.path, where, *values):
                 payload = self._payload(connection, charge.id)
                 if payload is not None:
                     found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))

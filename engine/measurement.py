@@ -13,6 +13,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .noise import Kind, variance
 _FORMAT = 1
 _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
+_KEPT = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,26 @@ class Measurement:
     def stddev(self) -> float:
         """The standard deviation of the noise in one coordinate of ``values``."""
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
+
+    @property
+    def questions(self) -> NDArray[np.float64]:
+        """L in units of the noise, so that every error has variance one."""
+        return self._questions if self.L_int.size <= _KEPT else self.L / self.stddev
+
+    @cached_property
+    def _questions(self) -> NDArray[np.float64]:
+        """Kept where it is small: many batches use one release."""
+        return self.L / self.stddev
+
+    @cached_property
+    def answers(self) -> NDArray[np.float64]:
+        """``values`` in the same units."""
+        return self.values / self.stddev
+
+    @cached_property
+    def level(self) -> float:
+        """The noise against the size of what it is added to."""
+        return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
 
     def lifted(self, origin: NDArray[np.int64]) -> Measurement:
         """The same measurement said over finer cells; ``origin`` is the cell that holds each, -1 for none."""

@@ -15,7 +15,7 @@ from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError
 from .amounts import to_amount, to_delta
 from .exact import Integers, integer_vector
 from .lattice import exact_answers, round_strategy
-from .leastsquares import one_thread
+from .leastsquares import one_thread, row_peaks
 from .measurement import Measurement
 from .noise import add_gaussian, add_laplace
 from .optimize import optimize
@@ -39,7 +39,7 @@ def plan_release(
     count = _row_count(blocks, rows)
     scales = [_row_scales(block, _checked_weights(weights, count)) for block in blocks]
     found = [
-        optimize(block.matrix * scale[:, None], privacy=privacy, strategy=strategy)
+        optimize(_scaled(block.matrix, scale), privacy=privacy, strategy=strategy)
         for block, scale in zip(blocks, scales, strict=True)
     ]
     return assemble(blocks, found, scales, privacy=privacy, rows=count)
@@ -161,6 +161,10 @@ def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
     return checked
 
 
+def _scaled(matrix: NDArray[np.float64], scale: Vector) -> NDArray[np.float64]:
+    return matrix if (scale == 1.0).all() else matrix * scale[:, None]
+
+
 def _row_scales(block: Block, weights: Vector) -> Vector:
-    scales: Vector = np.sqrt(weights[block.rows]) / np.abs(block.matrix).max(axis=1)
+    scales: Vector = np.sqrt(weights[block.rows]) / row_peaks(block.matrix)
     return scales

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.errors import InternalError, PrivacyParameterError
 
+from .across import Share, joint_bound
 from .amounts import Amount, to_amount, to_confidence, to_error
 from .calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from .composition import rho_of_gaussian, rho_of_pure
 from .intervals import half_widths
 from .lattice import Grid, Lattice, released_grid
+from .leastsquares import row_norms, row_peaks
 from .noise import Kind, variance
 from .strategy import Privacy
 
@@ -63,7 +65,8 @@ class Block:
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.rows.shape != (self.matrix.shape[0],):
             raise InternalError("a block needs one row number for each row of its matrix")
-        if not np.isfinite(self.matrix).all() or not np.abs(self.matrix).max(axis=1, initial=0.0).all():
+        largest = row_peaks(self.matrix)
+        if not np.isfinite(largest).all() or not largest.all():
             raise InternalError("the rows of a block must be finite and not zero")
         if self.rows_per_unit < 1 or self.unit < 1 or self.unit & (self.unit - 1):
             raise InternalError("rows_per_unit must be positive and unit a power of two")
@@ -71,8 +74,9 @@ class Block:
 
 def block_of(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, unit: int = 1) -> Block:
     """The block of one table's columns of the batch's matrix: its zero rows belong to other tables."""
-    rows = np.flatnonzero(np.abs(matrix).max(axis=1, initial=0.0))
-    return Block(np.ascontiguousarray(matrix[rows]), rows.astype(np.int64), rows_per_unit, unit)
+    rows = np.flatnonzero(matrix.any(axis=1))
+    inside = matrix if len(rows) == len(matrix) else matrix[rows]
+    return Block(np.ascontiguousarray(inside), rows.astype(np.int64), rows_per_unit, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +140,14 @@ class JointPlan:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No plan of this kind with these cells has a smaller ``error``."""
-        return joint_error([p.block.rows_per_unit**2 * p.strategy.lower_bound for p in self.parts], self.privacy)
+        """No plan of this kind with these cells has a smaller ``error``, nor one that mixes tables (``across``)."""
+        if not self.parts:
+            return 0.0
+        shares = [
+            Share(p.block.matrix * p.row_weights[:, None], p.block.rows_per_unit, p.strategy.lower_bound)
+            for p in self.parts
+        ]
+        return min(joint_bound(shares), self.error)
 
     def cost(self, epsilon: Any, delta: Any = 0) -> Amount:
         """What must be charged for a release at (ε, δ): Laplace noise does not use δ."""
@@ -148,7 +158,7 @@ class JointPlan:
         """The standard error of each row of the batch."""
         result = np.zeros(self.rows)
         for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True):
-            result[part.block.rows] = noise.stddev * np.linalg.norm(part.lattice.B, axis=1)
+            result[part.block.rows] = noise.stddev * row_norms(part.lattice.B)
         return result
 
     def half_width(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
@@ -158,7 +168,7 @@ class JointPlan:
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
         """The expected sum of squared errors of the scaled and weighted rows: what was minimised."""
         return sum(
-            noise.stddev**2 * float(np.square(part.lattice.B * part.row_weights[:, None]).sum())
+            noise.stddev**2 * float(np.sum((part.row_weights * row_norms(part.lattice.B)) ** 2))
             for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
         )
 
@@ -247,7 +257,7 @@ class JointPlan:
             return [half_widths(part.lattice.B, None, level) for part in self.parts]
         none = np.zeros((1, 1))
         z = float(half_widths(none, np.ones(1), level)[0])
-        return [z * np.linalg.norm(part.lattice.B, axis=1) for part in self.parts]
+        return [z * row_norms(part.lattice.B) for part in self.parts]
 
     def _scaled(self, unit_widths: list[Vector], noises: tuple[Calibrated, ...]) -> Vector:
         result = np.zeros(self.rows)

@@ -19,6 +19,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,18 @@ class Grid:
     axes: tuple[Axis, ...]
     cell_of: Integers = field(repr=False)
     cells: int
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for grids with the same cells in the same order."""
+        digest = hashlib.sha256(repr((self.subject, self.axes, self.cells)).encode())
+        digest.update(np.ascontiguousarray(self.cell_of, dtype="<i8").tobytes())
+        return digest.digest()
+
+    @cached_property
+    def places(self) -> frozenset[Any]:
+        """Where it cuts the table: its axes, and every (axis, cut)."""
+        return frozenset(axis.key for axis in self.axes) | {(axis.key, cut) for axis in self.axes for cut in axis.cuts}
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -213,6 +226,42 @@ class Refinement:
             cells=len(first),
             history=(*self.history, (old[first], new[first])),
         )
+
+
+@lru_cache(maxsize=4096)
+def _coarser(own: Hashed, grid: Hashed) -> Integers | None:
+    common = Refinement.of(own.grid).refined(grid.grid, points=len(own.grid.cell_of), cells=own.grid.cells)
+    if common is None or common.cells > own.grid.cells:
+        return None
+    own_cell, other_cell = common.history[0]
+    found = np.full(own.grid.cells, -1, dtype=np.int64)
+    found[own_cell] = other_cell
+    return found
+
+
+def union_of_cells(own: Grid, grid: Grid) -> Integers | None:
+    """For each cell of ``own``, the cell of ``grid`` that holds it, -1 for none; None where ``grid`` cuts any of them.
+
+    Kept from one call to the next: a batch is looked at several times, beside many releases.
+    """
+    if own.key == grid.key:
+        return np.arange(own.cells, dtype=np.int64)
+    if not grid.places <= own.places:
+        return None
+    return _coarser(Hashed(own), Hashed(grid))
+
+
+@dataclass(frozen=True, eq=False)
+class Hashed:
+    """A grid that is equal to another with the same cells."""
+
+    grid: Grid
+
+    def __hash__(self) -> int:
+        return hash(self.grid.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hashed) and self.grid.key == other.grid.key
 
 
 def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:

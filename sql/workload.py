@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class Workload:
     scans: tuple[Scan, ...]
     """How to count each private table that the batch reads; empty when it reads none."""
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Equal for two batches that measure the same things: the scans and the rows, not the text."""
         h = hashlib.sha256()

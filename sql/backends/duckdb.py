@@ -263,8 +263,8 @@ class DuckDBSource:
             raise OperationalError("the scan of the table failed; nothing was released") from None
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
-        computed = [part.column for part in (*scan.regions, *scan.measures) if part.column.expression]
-        zoned = any("TIME ZONE" in stored.type for column in computed for stored in column.stored)
+        columns = [r.column for r in scan.regions] + [m.column for m in scan.measures]
+        zoned = any("TIME ZONE" in stored.type for column in columns for stored in column.inputs)
         with self._cursor(zoned=zoned) as cursor:
             found = cursor.execute(sql).fetchnumpy()
         return _into_cells(scan, [np.asarray(column) for column in found.values()])

@@ -8,10 +8,14 @@ from threading import Barrier, Event
 
 import numpy as np
 import pytest
+import scipy.linalg
 from tacit.engine import optimize
-from tacit.engine.leastsquares import by_cells, one_thread, rebuild
+from tacit.engine.inference import estimate_batch
+from tacit.engine.leastsquares import by_cells, one_thread, rebuild, row_norms, row_peaks, times
+from tacit.engine.mechanism import measure, plan_release
+from tacit.engine.plan import Block
 from tacit.engine.strategies.p_identity import assemble
-from tacit.engine.strategy import Matrix, best_reconstruction
+from tacit.engine.strategy import Matrix, Privacy, best_reconstruction
 from threadpoolctl import threadpool_info, threadpool_limits
 
 STREAM = np.random.default_rng(0)
@@ -112,3 +116,55 @@ def test_searches_in_parallel_leave_the_threads_as_they_were() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(search, (3, 5, 8, 13))) == [{1}] * 4
     assert blas_threads() == {2}
+
+
+def test_a_product_is_the_same_through_its_entries() -> None:
+    left, right = STREAM.normal(size=(1100, 1100)), np.diag(STREAM.normal(size=1100))
+    cells = np.roll(np.diag(STREAM.normal(size=1100)), 7, axis=1)
+    for a, b in ((left, right), (cells, right), (cells, left), (left[:3], left)):
+        np.testing.assert_allclose(times(a, b), a @ b, rtol=1e-12, atol=1e-12)
+
+
+def test_norms_and_peaks_of_rows_of_any_size() -> None:
+    rows = np.array([[3.0, -4.0], [0.0, 0.0], [3e-200, 4e-200], [-3e200, 4e200]])
+    np.testing.assert_allclose(row_norms(rows), [5.0, 0.0, 5e-200, 5e200])
+    assert row_peaks(rows).tolist() == [4.0, 0.0, 4e-200, 4e200]
+    assert row_norms(np.zeros((2, 0))).tolist() == row_peaks(np.zeros((2, 0))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+@pytest.mark.parametrize("strategy", [None, "identity"])
+def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
+    strategy: str | None, privacy: Privacy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GROUP BY over thousands of groups: nothing of n³ operations may be done for it, from plan to answer."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a decomposition of a matrix of cells")
+
+    for name in ("qr", "svd", "svdvals", "eigh", "pinv"):
+        monkeypatch.setattr(f"scipy.linalg.{name}", refused)
+    order = STREAM.permutation(1100)
+    W = np.diag(np.geomspace(0.5, 2.0, 1100))[order]
+    found = optimize(W, privacy=privacy, strategy=strategy)
+    assert found.name == "identity"
+    assert found.error == pytest.approx(np.sum(W**2)) and found.gap < 1e-9
+    assert np.array_equal(found.B @ found.L, W)
+    block = Block(W, np.arange(1100))
+    plan = plan_release([block], privacy=privacy, strategy=strategy)
+    answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])
+    assert answer.stderr == pytest.approx(plan.stderr(1.0, 0 if privacy == "pure" else 1e-6))
+
+
+def test_a_decomposition_that_does_not_converge_is_done_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = scipy.linalg.svd
+
+    def gives_up(*args: object, lapack_driver: str = "gesdd", **options: object) -> object:
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return real(*args, lapack_driver=lapack_driver, **options)
+
+    monkeypatch.setattr(scipy.linalg, "svd", gives_up)
+    singular = np.outer(np.arange(1.0, 5), np.arange(1.0, 4))
+    B = rebuild(singular, singular)
+    np.testing.assert_allclose(B @ singular, singular)

@@ -1,0 +1,122 @@
+"""Intervals of AVG, VARIANCE, STDDEV and computed columns hold at every confidence, with few rows and many.
+
+One plan is made by the real engine; its noise is then drawn thousands of times in numpy, as independent groups of one
+estimate, and framed by the code that frames answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import tacit
+from numpy.typing import NDArray
+from scipy.stats import binom
+from tacit.compiled import Ask, Compiled
+from tacit.engine import Estimate, measure, plan_release
+from tacit.engine.inference import Spread, estimate_batch
+from tacit.engine.strategy import Privacy
+from tacit.figures import Reckoning
+from tacit.sql.present import exact_values
+from tacit.sql.workload import Computed, Linear, Output, Ratio
+from tacit.steps import compile_ask
+
+LEVELS = (0.9, 0.95, 0.99, 0.999)
+COLUMNS = {
+    "avg": "avg(x)",
+    "variance": "variance(x)",
+    "stddev": "stddev(x)",
+    "share": "count(*) FILTER (WHERE g) / count(*)",
+}
+AMOUNT: dict[Privacy, tuple[float, float]] = {"pure": (1.0, 0.0), "approximate": (1.0, 1e-5)}
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[tacit.Connection]:
+    with duckdb.connect() as raw:
+        values = "20 + (i * 37 % 61)"
+        for name, rows in (("few", 60), ("many", 3000)):
+            raw.execute(
+                f"CREATE TABLE {name} AS SELECT ({values})::DOUBLE AS x, i % 3 = 0 AS g FROM range({rows}) r(i)"
+            )
+        column = {"columns": {"x": {"min": 0, "max": 100}}}
+        policy = {"budget": {"epsilon": 1.0}, "tables": {"few": column, "many": column}}
+        with tacit.connect(raw, policy=policy) as con:
+            yield con
+
+
+def drawn(
+    con: tacit.Connection, sql: str, privacy: Privacy, draws: int
+) -> tuple[Compiled, Estimate, NDArray[np.float64]]:
+    """A plan of the real engine, the exact rows, and one estimate that holds ``draws`` answers one after the other."""
+    compiled = compile_ask(con._desk, Ask(sql, epsilon=Decimal(1)))
+    ((scan, block),) = zip(compiled.scans, compiled.blocks, strict=True)
+    counts = con._desk.source.count(scan, bytes(32))
+    plan = plan_release(compiled.blocks, privacy=privacy, rows=compiled.rows)
+    one = estimate_batch(compiled.blocks, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
+    exact = block.matrix @ (counts / scan.unit)
+    (spread,) = one.spreads
+    stream = np.random.default_rng(12)
+    noise = stream.laplace(size=(draws, spread.laplace.shape[1])) @ spread.laplace.T
+    noise += stream.normal(size=(draws, spread.gaussian.shape[1])) @ spread.gaussian.T
+    many = Spread(
+        np.arange(draws * compiled.rows),
+        np.tile(spread.laplace, (draws, 1)),
+        np.tile(spread.gaussian, (draws, 1)),
+    )
+    values = (exact + noise).reshape(-1)
+    return compiled, replace(one, values=values, stderr=np.tile(one.stderr, draws), spreads=(many,)), exact
+
+
+def repeated(output: Output, rows: int, draws: int) -> Output:
+    """The same output for every draw, as if each were a group."""
+
+    def every(listed: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(listed[0] + rows * i for i in range(draws))
+
+    match output:
+        case Ratio():
+            return replace(output, numerator=every(output.numerator), denominator=every(output.denominator))
+        case Computed():
+            leaves = [replace(leaf, rows=every(leaf.rows)) for leaf in output.leaves if isinstance(leaf, Linear)]
+            return replace(output, leaves=tuple(leaves))
+    raise TypeError
+
+
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+@pytest.mark.parametrize("table", ["few", "many"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table: str, privacy: Privacy) -> None:
+    draws = 2000 if column == "avg" else 800
+    compiled, estimate, exact = drawn(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, draws)
+    (query,) = compiled.workload.queries
+    keys = pd.DataFrame(index=pd.RangeIndex(draws))
+    output = repeated(query.columns[0].output, compiled.rows, draws)
+    truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
+    for level in LEVELS:
+        figures = Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
+        assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
+        if table == "many":
+            assert covered <= binom.ppf(1 - 1e-4, draws, level + 0.3 * (1 - level)), "nor merely generous"
+        if column in ("variance", "stddev"):
+            assert (figures.low >= 0).all(), "what cannot be is not in the interval"
+
+
+def test_an_average_of_no_rows_may_be_anything(tables: tacit.Connection) -> None:
+    sql = "SELECT avg(x), variance(x) FROM few WHERE x < 5"
+    compiled, estimate, _ = drawn(tables, sql, "pure", 50)
+    (query,) = compiled.workload.queries
+    keys = pd.DataFrame(index=pd.RangeIndex(50))
+    found = Reckoning(query, keys, estimate, estimate.half_width(), 0.95)
+    average = found.figures(repeated(query.columns[0].output, compiled.rows, 50))
+    assert (average.high - average.low == 100).mean() > 0.9, "the whole clamp, up to one draw in twenty"
+    variance = found.figures(repeated(query.columns[1].output, compiled.rows, 50))
+    known = ~np.isnan(variance.value)
+    assert (variance.low[known] == 0).all()
+    assert np.isinf(variance.high[known]).mean() > 0.8

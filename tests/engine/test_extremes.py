@@ -1,0 +1,92 @@
+"""Intervals of computed figures hold at every confidence, for few rows and many, and have no end near a pole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom
+from tacit.engine.extremes import extremes, factors, slopes
+from tacit.engine.intervals import half_widths, longest_reach
+
+Array = NDArray[np.float64]
+
+DRAWS = 3000
+LEVELS = (0.9, 0.95, 0.99, 0.999)
+
+
+def quotient(points: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(points[..., 0] / points[..., 1])
+
+
+def deviation(points: Array) -> Array:
+    squares, total, count = points[..., 0], points[..., 1], points[..., 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.maximum(0, (squares - total**2 / count) / (count - 1))
+        return np.asarray(np.sqrt(np.where(count > 1, spread, np.nan)))
+
+
+MIX = np.array([[100.0, 0, 0, 60], [0, 10.0, 5, 0], [0, 0, 2.0, 1]])
+"""How the noise of four measurements reaches a sum of squares, a sum and a count of values up to 10."""
+
+
+@pytest.mark.parametrize("rows", [40, 2000])
+@pytest.mark.parametrize("laplace", [True, False])
+@pytest.mark.parametrize(("figure", "truth"), [(quotient, [0.3, 1.0, 0.0]), (deviation, [30.0, 5.0, 1.0])])
+def test_covers_as_stated(figure: object, truth: list[float], laplace: bool, rows: int) -> None:
+    assert callable(figure)
+    d = 2 if figure is quotient else 3
+    mix = MIX[-d:] if d == 3 else MIX[1:] / [[5], [1]]
+    stream = np.random.default_rng(11)
+    noise = stream.laplace(size=(DRAWS, 4)) if laplace else stream.normal(size=(DRAWS, 4)) * np.sqrt(2)
+    centre = rows * np.array(truth[:d]) + noise @ mix.T
+    covariance = np.broadcast_to(2 * mix @ mix.T, (DRAWS, d, d))
+    near = slopes(figure, centre, factors(covariance))
+    gradient = np.where(np.isfinite(near.gradient), near.gradient, 0.0)
+    spread = gradient @ mix
+    true = figure(rows * np.array(truth[:d])[None])[0]
+    for level in LEVELS:
+        none = np.zeros((DRAWS, 1))
+        width = half_widths(
+            spread if laplace else none, None if laplace else np.linalg.norm(spread, axis=1) * 2**0.5, level
+        )
+        stderr = np.linalg.norm(spread, axis=1) * np.sqrt(2)
+        reach = np.divide(width, stderr, out=np.full(DRAWS, longest_reach(level)), where=stderr > 0)
+        low, high = extremes(figure, centre, factors(covariance), 1.01 * reach)
+        covered = int(((low <= true) & (true <= high))[np.isfinite(near.value)].sum())
+        known = int(np.isfinite(near.value).sum())
+        assert covered >= binom.ppf(1e-4, known, level), (level, covered / known)
+        if rows == 2000:
+            assert covered <= binom.ppf(1 - 1e-4, known, level + 0.3 * (1 - level)), "nor merely generous"
+
+
+def test_a_linear_figure_has_its_exact_interval() -> None:
+    covariance = np.array([[[4.0, 1.0], [1.0, 9.0]]])
+    low, high = extremes(lambda p: p[..., 0] - 2 * p[..., 1], np.zeros((1, 2)), factors(covariance), np.array([3.0]))
+    exact = 3 * np.sqrt(4 - 4 * 1 + 4 * 9)
+    assert 0.995 * exact <= high[0] <= exact * (1 + 1e-12)
+    assert low[0] == pytest.approx(-high[0], rel=0.01)
+
+
+def test_near_a_division_by_zero_there_is_no_end() -> None:
+    centre, covariance = np.array([[5.0, 1.0], [5.0, 100.0]]), np.broadcast_to(np.eye(2), (2, 2, 2))
+    low, high = extremes(quotient, centre, factors(covariance), np.array([3.0, 3.0]))
+    assert np.isinf([low[0], high[0]]).all()
+    assert np.isfinite([low[1], high[1]]).all()
+
+
+def test_a_minimum_inside_is_found_and_no_value_has_no_interval() -> None:
+    figure = {"square": lambda p: p[..., 0] ** 2, "nothing": lambda p: np.full(p.shape[:-1], np.nan)}
+    centre, factor = np.array([[0.5]]), np.array([[[1.0]]])
+    low, high = extremes(figure["square"], centre, factor, np.array([2.0]))
+    assert low[0] <= 0.001 and high[0] == pytest.approx(6.25)
+    assert np.isnan(extremes(figure["nothing"], centre, factor, np.array([2.0]))).all()
+    assert np.isnan(slopes(figure["nothing"], centre, factor).stderr).all()
+
+
+def test_leaves_that_move_together() -> None:
+    """A singular covariance: the share of a count in itself is one, whatever the noise."""
+    covariance = np.full((1, 2, 2), 9.0)
+    low, high = extremes(quotient, np.array([[50.0, 50.0]]), factors(covariance), np.array([4.0]))
+    assert low[0] == pytest.approx(1) and high[0] == pytest.approx(1)
