@@ -6,7 +6,10 @@ of the policy.
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Iterable
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -62,7 +65,7 @@ def fold(expression: str) -> tuple[Any, str] | None:
         assert row is not None
         if row[1] in ("DATE", "TIMESTAMP") and row[0] is not None and not _finite(expression):
             return None  # Python has no date for it and would give its last one
-    except duckdb.Error:
+    except (duckdb.Error, OverflowError, ValueError):  # the last two: Python has no such interval or date
         return None
     return row[0], row[1]
 
@@ -89,6 +92,16 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     return str(row[0]) if row else None
 
 
+@lru_cache(maxsize=4096)
+def has_dtype(type_: str) -> bool:
+    """Whether DuckDB can hand a column of this type over as part of a frame."""
+    try:
+        _connection().execute(f"SELECT CAST(NULL AS {type_})").df()
+    except duckdb.Error:
+        return type_ == '"NULL"'
+    return True
+
+
 def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]], ...]) -> tuple[Any, ...] | None:
     """What an expression makes of all combinations of listed values: distinct, without NULL, in order of appearance."""
     frames = [frame((name,), (type_,), tuple((v,) for v in values)) for name, type_, values in columns]
@@ -102,11 +115,24 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             for i, (name, type_, _) in enumerate(columns)
         )
         found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
-    except duckdb.Error:
+        if any(isinstance(value, date) for (value,) in found):  # an infinite one would look like Python's last or first
+            finite = f"SELECT count(*) FROM {source} WHERE NOT isfinite({expression})"  # noqa: S608
+            if connection.execute(finite).fetchall() != [(0,)]:
+                return None
+    except (duckdb.Error, OverflowError, ValueError):  # the last two: Python has no such interval or date
         return None
     finally:
         connection.close()
-    return tuple(dict.fromkeys(value for (value,) in found if value is not None))
+    return distinct(value for (value,) in found)
+
+
+def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The different values as DuckDB tells them apart, without NULL, in order of appearance: all NaN are one."""
+    found: dict[Any, Any] = {}
+    for value in values:
+        if value is not None:
+            found.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
+    return tuple(found.values())
 
 
 def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series:
