@@ -187,7 +187,8 @@ class AggregateReader:
         """The sum of an expression's squares."""
         node = bare(node)
         if is_constant(node):
-            return self._count(where).times(self._number(node) ** 2)
+            number = self._number(node)
+            return self._count(where).times(number * number)
         branches = self._branches(node, where)
         if branches is not None:
             return _total(self._squares(result, condition) for condition, result in branches)
@@ -203,15 +204,24 @@ class AggregateReader:
             if isinstance(node, exp.Div):
                 return self._sum(left, where).times(1.0 / factor) if factor else None
             shift = factor if isinstance(node, exp.Add) else -factor
-            return self._sum(left, where) + self._summed(left, where).times(shift)
+            return self._shifted(left, where, shift)
         if is_constant(left) and not is_constant(right):
             factor = self._number(left)
             if isinstance(node, exp.Mul):
                 return self._sum(right, where).times(factor)
             if isinstance(node, exp.Add | exp.Sub):
                 sign = 1.0 if isinstance(node, exp.Add) else -1.0
-                return self._sum(right, where).times(sign) + self._summed(right, where).times(factor)
+                return self._shifted(right, where, factor, sign)
         return None
+
+    def _shifted(self, node: exp.Expr, where: Predicate, shift: float, sign: float = 1.0) -> Form:
+        """SUM(sign · expression + shift). A chain of shifts is one shift: each level would count the rows again."""
+        node = bare(node)
+        while isinstance(node, exp.Add | exp.Sub) and is_constant(node.expression) and not is_constant(node.this):
+            number = self._number(node.expression)
+            shift += sign * (number if isinstance(node, exp.Add) else -number)
+            node = bare(node.this)
+        return self._sum(node, where).times(sign) + self._summed(node, where).times(shift)
 
     def _summed(self, node: exp.Expr, where: Predicate) -> Form:
         """How many rows SUM(expression) adds up: those for which the *clamped* expression is not NULL.

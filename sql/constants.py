@@ -47,8 +47,8 @@ class Constant:
             return NULL
         if isinstance(value, datetime) and value.tzinfo is not None:
             raise TypeError("a timestamp with a time zone")
-        if isinstance(value, Decimal) and not value.is_finite():
-            raise TypeError("a decimal that is not finite")
+        if isinstance(value, Decimal):
+            return Constant("decimal", value) if _fits_decimal(value) else Constant("double", float(value))
         for kind, type_ in _KINDS:
             if isinstance(value, type_):
                 return Constant(kind, value)
@@ -59,12 +59,21 @@ _KINDS: tuple[tuple[str, type], ...] = (
     ("bool", bool),
     ("int", int),
     ("double", float),
-    ("decimal", Decimal),
     ("string", str),
     ("timestamp", datetime),
     ("date", date),
 )
 NULL = Constant("null", None)
+_MOST_DIGITS = 38
+"""Of a DECIMAL; DuckDB takes a number with a point and more digits for a DOUBLE."""
+
+
+def _fits_decimal(value: Decimal) -> bool:
+    """Whether a DECIMAL can hold the number exactly; raises TypeError for NaN and infinity."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise TypeError("a decimal that is not finite")
+    return max(len(digits) + max(exponent, 0), -exponent) <= _MOST_DIGITS
 
 
 class Parameters:
@@ -104,6 +113,11 @@ def is_constant(node: exp.Expr) -> bool:
     """Whether an expression names no column and calls nothing."""
     if isinstance(node, exp.Literal | exp.Column):  # nearly every operand is one of the two
         return isinstance(node, exp.Literal)
+    first: Any = node
+    while isinstance(first, exp.Expr):  # the first operand of a long chain is mostly a column: no need for a walk
+        if not isinstance(first, _CONSTANT):
+            return False
+        first = first.args.get("this")
     return all(isinstance(n, _CONSTANT) for n in node.walk())
 
 
@@ -120,7 +134,8 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
         return _bound(node, statement, params)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
         positive = _literal(node.this, statement)
-        return Constant(positive.kind, -positive.value)
+        decimal = positive.kind == "decimal"  # the sign of Python's own "-" comes with a rounding to 28 digits
+        return Constant(positive.kind, positive.value.copy_negate() if decimal else -positive.value)
     return _folded(node, statement, params)
 
 
@@ -132,7 +147,9 @@ def _literal(node: exp.Literal, statement: Statement) -> Constant:
         try:
             if text.isdigit():
                 return Constant("int", int(text))
-            return Constant("double", float(text)) if "e" in text.lower() else Constant("decimal", Decimal(text))
+            if "e" in text.lower() or sum(map(str.isdigit, text)) > _MOST_DIGITS:
+                return Constant("double", float(text))
+            return Constant("decimal", Decimal(text))
         except (ValueError, ArithmeticError):
             pass
     start, end = statement.span(node)
@@ -204,4 +221,7 @@ def folded_condition(node: exp.Expr, statement: Statement, params: Parameters) -
 def _as_literal(value: Constant) -> exp.Expr:
     if value.kind in ("date", "timestamp"):
         return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect="duckdb")
+    if value.kind == "decimal":  # Python would write 1E+30, which SQL reads as a DOUBLE
+        size = exp.Literal.number(f"{value.value.copy_abs():f}")
+        return exp.Neg(this=size) if value.value.is_signed() else size
     return exp.convert(value.value)

@@ -78,9 +78,11 @@ def groups(
             sql=source, start=start, end=end, hint=f"declare values of type {column.type}",
         ) from None  # fmt: skip
     name = column.name
+    once = {place: value for value, place in reversed([*zip(values, places, strict=True)])}  # two spellings, one value
     found: list[tuple[Any, Predicate]] = [
         (value, Asks(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
         for value, place in zip(values, places, strict=True)
+        if once[place] is value
     ]
     if isinstance(domain, Values) and domain.other is not None:
         anyone = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))

@@ -43,6 +43,9 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000
+_LOWER = 2**64 - 1
+_SHORT_DECIMAL = 18
+"""Digits of a DECIMAL that DuckDB keeps in 64 bits."""
 
 
 class Incomparable(Exception):
@@ -133,6 +136,8 @@ def _typed(constant: Constant, type_: str) -> Constant:
 
 
 def _to_double(value: Any) -> float:
+    if isinstance(value, int) and 2**63 <= abs(value) < 2**127:  # a HUGEINT, in DuckDB
+        return _huge_to_double(value)
     try:
         return float(value)
     except OverflowError:
@@ -158,10 +163,26 @@ def _through_double(value: float, as_double: Callable[[int], float], least: int,
     return first(lambda i: as_double(i) >= value), first(lambda i: as_double(i) > value)
 
 
-def _numeric_place(constant: Constant, scale: int, least: int, greatest: int) -> Place:
+def _huge_to_double(number: int) -> float:
+    """A whole number of 128 bits as the DOUBLE that DuckDB casts it to: it rounds the two halves one by one."""
+    upper, lower = number >> 64, number & _LOWER
+    if upper == -1:
+        return -float(_LOWER - lower) - 1.0
+    return float(lower) + float(upper) * float(_LOWER)
+
+
+def _decimal_to_double(precision: int, scale: int) -> Callable[[int], float]:
+    """From the position of a DECIMAL to the DOUBLE that DuckDB casts it to, rounding for rounding."""
+    if scale == 0:
+        return float if precision <= _SHORT_DECIMAL else _huge_to_double
+    return lambda position: position / 10**scale  # Python divides whole numbers with one rounding, as DuckDB does
+
+
+def _numeric_place(
+    constant: Constant, scale: int, as_double: Callable[[int], float], least: int, greatest: int
+) -> Place:
     if constant.kind == "double":
-        power = float(10**scale)
-        return _through_double(constant.value, lambda i: i / power if scale else float(i), least, greatest)
+        return _through_double(constant.value, as_double, least, greatest)
     if constant.kind in ("int", "decimal", "bool"):
         return _exact(Fraction(constant.value) * 10**scale)
     if constant.kind == "float":  # DuckDB would compare in single precision, where many numbers are one
@@ -172,28 +193,31 @@ def _numeric_place(constant: Constant, scale: int, least: int, greatest: int) ->
 def _integers(type_: str) -> Ordering:
     bits = _INTEGER_BITS[type_]
     least, greatest = (0, 2**-bits - 1) if bits < 0 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    as_double = _huge_to_double if abs(bits) == 128 else float
 
     def locate(constant: Constant, comparison: str) -> Place:
-        return _numeric_place(_typed(constant, comparison), 0, least, greatest)
+        return _numeric_place(_typed(constant, comparison), 0, as_double, least, greatest)
 
     return Ordering("number", least, greatest, locate, lambda cut: f"CAST('{cut}' AS {type_})", lambda cut: cut, True)
 
 
 def _booleans() -> Ordering:
     def locate(constant: Constant, comparison: str) -> Place:
-        return _numeric_place(_typed(constant, comparison), 0, 0, 1)
+        return _numeric_place(_typed(constant, comparison), 0, float, 0, 1)
 
     return Ordering("truth", 0, 1, locate, lambda cut: "TRUE" if cut else "FALSE", bool, True)
 
 
 def _decimals(type_: str, precision: int, scale: int) -> Ordering:
     greatest = 10**precision - 1
+    as_double = _decimal_to_double(precision, scale)
 
     def locate(constant: Constant, comparison: str) -> Place:
-        return _numeric_place(_typed(constant, comparison), scale, -greatest, greatest)
+        return _numeric_place(_typed(constant, comparison), scale, as_double, -greatest, greatest)
 
     def value(cut: int) -> Decimal:
-        return Decimal(cut).scaleb(-scale)
+        digits = tuple(map(int, str(abs(cut))))  # put together, not computed: Decimal arithmetic rounds to 28 digits
+        return Decimal((int(cut < 0), digits, -scale))
 
     return Ordering(
         "number",

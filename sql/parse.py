@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_STEPS = {TokenType.L_BRACKET, TokenType.DOT}
 _SIGNS = {TokenType.NOT, TokenType.DASH, TokenType.TILDE}
 _PLAIN = {TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.COMMA, TokenType.IDENTIFIER}
 _OPERATORS = {
@@ -26,6 +28,10 @@ _OPERATORS = {
     TokenType.DPIPE, TokenType.DCOLON, TokenType.IS, TokenType.NOT, TokenType.UNION, TokenType.JOIN, TokenType.EQ,
     TokenType.CASE, TokenType.WHEN, TokenType.DOT, TokenType.LIKE, TokenType.DIV,
 }  # fmt: skip
+_COMPARISONS = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
+    exp.Like, exp.ILike, exp.SimilarTo, exp.Glob,
+)  # fmt: skip
 _BEGINNINGS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VAR}
 """What a statement may begin with. VAR is a misspelt word, and makes the better error by not parsing."""
 
@@ -111,7 +117,7 @@ def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statemen
 
 def _chunks(text: str) -> Iterator[list[Token]]:
     try:
-        tokens = DUCKDB.tokenize(text)
+        tokens = DUCKDB.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
     except TokenError:
         start = _unclosed(text)
         raise SqlSyntaxError(
@@ -180,6 +186,13 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
         )  # fmt: skip
     if depth > limits.nesting:
         raise too_deep
+    _check_numbers(tokens, text)
+    tilde = next((token for token in tokens if token.token_type == TokenType.TILDE), None)
+    if tilde is not None:  # it matches the whole text, and sqlglot's tree does not tell it from regexp_matches
+        raise UnsupportedSqlError(
+            "the operator ~ is not supported", sql=text, start=tilde.start, end=tilde.end + 1,
+            hint="write regexp_matches(column, 'pattern')",
+        )  # fmt: skip
     if tokens[0].token_type not in _BEGINNINGS:
         raise UnsupportedSqlError(
             f"tacit answers SELECT and nothing else, not {tokens[0].text.upper()[:40]}",
@@ -194,12 +207,52 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
         raise too_deep from None
     if len(trees) != 1 or trees[0] is None:
         raise SqlSyntaxError("this is not a statement", sql=text, start=start, end=end, hint="write a SELECT")
-    return Statement(text, start, end, trees[0])
+    statement = Statement(text, start, end, trees[0])
+    _check_precedence(statement)
+    return statement
+
+
+def _check_numbers(tokens: list[Token], text: str) -> None:
+    """Refuse what sqlglot reads otherwise than DuckDB: 0x1F as ``0 AS x1F``, and .5 as 0.5, which has a digit more."""
+    for token, after in itertools.pairwise(tokens):
+        # a numbered "?" is a NUMBER too, and a word may follow it at once
+        if token.token_type != TokenType.NUMBER or not text[token.start].isdigit():
+            continue
+        if after.start == token.end + 1 and (text[after.start].isalnum() or text[after.start] in "_."):
+            raise SqlSyntaxError(
+                "a number runs into a word", sql=text, start=token.start, end=after.end + 1,
+                hint="write a decimal number, and a space after it",
+            )  # fmt: skip
+    for before, token in itertools.pairwise(tokens):
+        if before.token_type == TokenType.DOT and token.token_type == TokenType.NUMBER and len(token.text) > 37:
+            raise SqlSyntaxError(
+                "this number is too long to begin with a point", sql=text, start=before.start, end=token.end + 1,
+                hint="write CAST('0.…' AS DECIMAL(38,38))",
+            )  # fmt: skip
+
+
+def _check_precedence(statement: Statement) -> None:
+    """Refuse comparisons of comparisons without parentheses: sqlglot and DuckDB bind some of them differently.
+
+    ``a NOT IN (1, 2) < b`` is ``NOT (a IN (1, 2) < b)`` to sqlglot and ``(a NOT IN (1, 2)) < b`` to DuckDB.
+    """
+    for node in statement.tree.find_all(*_COMPARISONS):
+        for name in ("this", "expression", "low", "high"):
+            operand = node.args.get(name)
+            if isinstance(operand, (*_COMPARISONS, exp.Not)):
+                start, end = statement.span(node)
+                raise UnsupportedSqlError(
+                    "a comparison is compared with something", sql=statement.source, start=start, end=end,
+                    hint="put the inner comparison in parentheses",
+                )  # fmt: skip
 
 
 def _measured(tokens: list[Token]) -> tuple[int, int]:
-    """(how deep the statement nests, how many signs make its tree deeper); a string after a string is joined to it."""
-    depth = deepest = chain = operators = 0
+    """(how deep the statement nests, how many signs make its tree deeper); a string after a string is joined to it.
+
+    ``x[1][1]`` and ``f().g()`` nest too, one level for each step, and sqlglot copies or types the whole at each.
+    """
+    depth = deepest = chain = operators = steps = 0
     before = None
     for token in tokens:
         kind = token.token_type
@@ -211,10 +264,11 @@ def _measured(tokens: list[Token]) -> tuple[int, int]:
             depth += 1
         elif kind in _CLOSING:
             depth -= 1
+        steps += kind in _STEPS and before in _CLOSING
         operators += kind in _OPERATORS or (kind == before == TokenType.STRING)
         deepest = max(deepest, depth + chain)
         before = kind
-    return deepest, operators
+    return max(deepest, steps), operators
 
 
 @contextmanager

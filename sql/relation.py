@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
 
+from . import scratch
 from .batch import BatchReader, TableBatch
-from .catalog import Column, Table
+from .catalog import Column, Range, Table, Values
 from .names import folded, nearest
 from .parse import Limits, Statement, bare, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
@@ -22,14 +23,25 @@ from .regions import IS_NULL, NOT_NULL
 from .scalar import Scope, scalar, with_domain
 from .scan import Join
 
+MAIN = "main"
+"""The schema whose tables go by their bare name."""
 _CLAUSES = {
     "joins": "JOIN", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
     "distinct": "DISTINCT", "qualify": "QUALIFY", "windows": "WINDOW", "sample": "TABLESAMPLE", "laterals": "LATERAL",
     "into": "INTO", "with_": "WITH", "group": "GROUP BY",
 }  # fmt: skip
 
-Names = tuple[tuple[str, Mapping[str, Column]], ...]
-"""(alias, columns by lower-case name) of everything that FROM brings in."""
+
+@dataclass(frozen=True)
+class Named:
+    """A column under the name that its relation gives it, which need not be the stored one."""
+
+    name: str
+    column: Column
+
+
+Names = tuple[tuple[str, Mapping[str, Named]], ...]
+"""(alias, columns by folded name) of everything that FROM brings in."""
 
 
 @dataclass(frozen=True)
@@ -39,31 +51,49 @@ class Relation:
     base: TableBatch
     names: Names
     where: Predicate = ALWAYS
+    joined: bool = False
+    """Whether a public table is joined to it; the base knows the joins of the whole batch."""
 
 
 class RelationReader:
     """Reads FROM clauses of one statement; knows the statement's CTEs."""
 
-    def __init__(self, batch: BatchReader, statement: Statement, tables: Mapping[str, exp.Expr] | None = None) -> None:
+    def __init__(
+        self,
+        batch: BatchReader,
+        statement: Statement,
+        ctes: Mapping[str, tuple[exp.CTE, RelationReader]] | None = None,
+        schema: str = MAIN,
+    ) -> None:
         self._batch = batch
         self._statement = statement
-        self._tables = dict(tables or {})
+        self._ctes = dict(ctes or {})
+        """Each CTE with the reader of its own text, which knows only what stands before it."""
+        self._schema = schema
+        """Where a table without a schema is looked for first: a view's own schema."""
 
     def with_ctes(self, select: exp.Query) -> RelationReader:
-        """A reader that also knows the CTEs of a WITH clause."""
+        """A reader that also knows the CTEs of a WITH clause.
+
+        As in DuckDB, a CTE sees those before it and not itself: its own name still means what it meant outside.
+        """
         clause = select.args.get("with_")
         if clause is None:
             return self
         if clause.args.get("recursive"):
             raise self._error(UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out")
-        known = dict(self._tables)
+        own: set[str] = set()
+        reader = self
         for cte in clause.expressions:
-            if cte.args.get("alias") and cte.args["alias"].args.get("columns"):
+            name = folded(cte.alias)
+            if name in own:
                 raise self._error(
-                    UnsupportedSqlError, cte, "renaming columns of a CTE is not supported", "use AS inside the CTE"
+                    SqlSyntaxError, cte, f"the WITH clause has two tables named {cte.alias}", "rename one"
                 )
-            known[folded(cte.alias)] = cte.this
-        return RelationReader(self._batch, self._statement, known)
+            own.add(name)
+            known = {**reader._ctes, name: (cte, reader)}
+            reader = RelationReader(self._batch, self._statement, known, self._schema)
+        return reader
 
     def read(self, select: exp.Select) -> Relation:
         """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
@@ -107,39 +137,54 @@ class RelationReader:
                 "write FROM table",
             )  # fmt: skip
         extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
-        renamed = node.args.get("alias")
-        if extra or (renamed is not None and renamed.args.get("columns")):
-            what = extra[0].upper().replace("_", " ") if extra else "renaming columns in FROM"
+        if extra:
+            what = extra[0].upper().replace("_", " ")
             raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
-        columns = {name: column for _, found in relation.names for name, column in found.items()}
-        return replace(relation, names=((alias, columns),))
+        ((_, columns),) = relation.names
+        return replace(relation, names=((alias, self._renamed(columns, node)),))
+
+    def _renamed(self, columns: Mapping[str, Named], node: exp.Expr) -> Mapping[str, Named]:
+        """``AS alias(a, b)``: new names for the first columns; the others keep theirs."""
+        alias = node.args.get("alias")
+        new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+        if len(new) > len(columns):
+            raise self._error(
+                UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
+            )
+        names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
+        found = {folded(name): Named(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
+        if len(found) < len(names):
+            raise self._error(UnsupportedSqlError, node, "two columns have one name", "give every column its own name")
+        return found
 
     def _named(self, node: exp.Table) -> tuple[Relation, str]:
         alias = node.alias or node.name
-        if not node.db and folded(node.name) in self._tables:
-            inner = RelationReader(
-                self._batch, self._statement, {k: v for k, v in self._tables.items() if k != folded(node.name)}
-            )
-            return inner._derived(self._tables[folded(node.name)], node), alias
+        if not node.db and folded(node.name) in self._ctes:
+            cte, reader = self._ctes[folded(node.name)]
+            relation = reader._derived(cte.this, node)
+            ((_, columns),) = relation.names
+            return replace(relation, names=((alias, reader._renamed(columns, cte)),)), alias
         table = self._table(node)
         if table.view:
             return self._view(table, node), alias
-        base = self._batch.table(table)
-        return Relation(base, ((alias, {folded(c.name): c for c in table.columns}),)), alias
+        return Relation(self._batch.table(table), ((alias, _stored_names(table)),)), alias
 
     def _table(self, node: exp.Table) -> Table:
-        name = node.name if folded(node.db) in ("", "main") else f"{node.db}.{node.name}"
-        table = self._batch.catalog.table(name)
+        """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
+        schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
+        names = [node.name if folded(schema) == MAIN else f"{schema}.{node.name}" for schema in schemas]
+        found = (self._batch.catalog.table(name) for name in names)
+        table = next((table for table in found if table is not None), None)
         if table is None or node.catalog:
-            known = [t.name for t in self._batch.catalog.tables] + list(self._tables)
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
+            known = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
+            raise self._error(UnknownNameError, node, f"no such table: {names[-1]}", nearest(names[-1], known))
         return table
 
     def _view(self, table: Table, node: exp.Table) -> Relation:
         """A view is read as if its text stood in its place, so that it can only filter and project."""
         try:
             (statement,) = parse_batch(table.view, Limits())
-            inner = RelationReader(self._batch, statement)
+            inner = RelationReader(self._batch, statement, schema=table.path[0] if table.path else MAIN)
             relation = inner._derived(statement.tree, statement.tree)
         except (SqlSyntaxError, UnsupportedSqlError, ValueError):
             raise self._error(
@@ -150,7 +195,7 @@ class RelationReader:
         ((alias, columns),) = relation.names
         return replace(
             relation,
-            names=((alias, {n: replace(c, domain=declared.get(n) or c.domain) for n, c in columns.items()}),),
+            names=((alias, {n: _with_declared(named, declared.get(n)) for n, named in columns.items()}),),
         )
 
     def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
@@ -172,16 +217,17 @@ class RelationReader:
         reader = self.with_ctes(node)
         relation = reader.read(node)
         relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
-        columns: dict[str, Column] = {}
-        for name, column in reader._projected(node, relation):
-            if folded(name) in columns:
+        columns: dict[str, Named] = {}
+        for named in reader._projected(node, relation):
+            if folded(named.name) in columns:
                 raise self._error(
-                    UnsupportedSqlError, place, f"the derived table has two columns named {name}", "rename one with AS"
-                )
-            columns[folded(name)] = column
+                    UnsupportedSqlError, place, f"the derived table has two columns named {named.name}",
+                    "rename one with AS",
+                )  # fmt: skip
+            columns[folded(named.name)] = named
         return replace(relation, names=(("", columns),))
 
-    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[tuple[str, Column]]:
+    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[Named]:
         scope = self.scope(relation)
         for item in select.expressions:
             node = item.this if isinstance(item, exp.Alias) else item
@@ -190,15 +236,31 @@ class RelationReader:
                     raise self._error(
                         UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
                     )
-                wanted = folded(node.table) if isinstance(node, exp.Column) else ""
-                for alias, columns in relation.names:
-                    if wanted in ("", folded(alias)):
-                        yield from (
-                            (column.name if not column.expression else name, column) for name, column in columns.items()
-                        )
+                for _, columns in self._wanted(relation, node, node.table if isinstance(node, exp.Column) else ""):
+                    yield from columns.values()
                 continue
             column = with_domain(node, scope, self._batch.limits.rows)
-            yield (item.alias or node.name or column.name), column
+            yield Named(self.output_name(item, relation), column)
+
+    def output_name(self, item: exp.Expr, relation: Relation | None) -> str:
+        """The name that DuckDB gives to an item of a SELECT list."""
+        if isinstance(item, exp.Alias):
+            return item.alias
+        if isinstance(item, exp.Count) and (item.this is None or isinstance(item.this, exp.Star)):
+            return "count_star()"
+        column = bare(item)
+        if isinstance(column, exp.Column) and relation is not None:
+            return self._found(relation, column).name
+        relations = tuple(
+            (alias or "t", tuple((named.name, named.column.type) for named in columns.values()))
+            for alias, columns in (relation.names if relation is not None else ())
+        )
+        inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
+        tables = tuple(
+            (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
+        )
+        text = item.sql("duckdb", normalize_functions=False)
+        return scratch.display_name(text, relations, tables) or text
 
     # joins
 
@@ -213,7 +275,7 @@ class RelationReader:
         if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
             raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
         table = self._table(join.this)
-        if table.view or folded(join.this.name) in self._tables:
+        if table.view or (not join.this.db and folded(join.this.name) in self._ctes):
             raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
         alias = join.this.alias or join.this.name
         pairs = self._pairs(left, table, alias, join)
@@ -272,8 +334,11 @@ class RelationReader:
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
     ) -> Relation:
         label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs)))
-        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}", nullable=True) for c in table.columns}
-        relation = replace(left, names=(*left.names, (alias, columns)))
+        columns = {
+            name: Named(named.name, replace(named.column, name=f"{label}.{named.name}", nullable=True))
+            for name, named in _stored_names(table).items()
+        }
+        relation = replace(left, names=(*left.names, (alias, columns)), joined=True)
         if outer:
             return relation
         matched = left.base.attribute(Column(f"{label}.", "BOOLEAN"))
@@ -300,30 +365,36 @@ class RelationReader:
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
             )  # fmt: skip
-        if left.base.joins or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
+        if left.joined or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
             raise self._error(
                 UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip
         base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
         label = base.private[-1][0]
-        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}") for c in table.columns}
+        columns = {
+            name: Named(named.name, replace(named.column, name=f"{label}.{named.name}"))
+            for name, named in _stored_names(table).items()
+        }
         return Relation(base, (*left.names, (alias, columns)))
 
     # names and errors
 
     def _resolve(self, relation: Relation, node: exp.Column) -> Column:
-        wanted, name = folded(node.table), folded(node.name)
+        return self._found(relation, node).column
+
+    def _found(self, relation: Relation, node: exp.Column) -> Named:
+        name = folded(node.name)
+        tables = self._wanted(relation, node, node.table)
+        found = [columns[name] for _, columns in tables if name in columns]
         aliases = [alias for alias, _ in relation.names]
-        if wanted and wanted not in (folded(alias) for alias in aliases):
+        if not found and not node.table and name in map(folded, aliases):
             raise self._error(
-                UnknownNameError, node, f"no such table in this query: {node.table}", f"write {aliases[0]}.{node.name}"
-            )
-        found = [
-            columns[name] for alias, columns in relation.names if wanted in ("", folded(alias)) and name in columns
-        ]
+                UnsupportedSqlError, node, f"{node.name} is a table here and stands for its whole row",
+                f"write {node.name}.column",
+            )  # fmt: skip
         if not found:
-            known = [n for alias, columns in relation.names if wanted in ("", folded(alias)) for n in columns]
+            known = [named.name for _, columns in tables for named in columns.values()]
             shown = " and ".join(alias for alias in aliases if alias) or "the table"
             raise self._error(
                 UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, known)
@@ -334,6 +405,25 @@ class RelationReader:
             )
         return found[0]
 
+    def _wanted(self, relation: Relation, node: exp.Expr, wanted: str) -> Names:
+        """The tables of FROM that a name before a dot means: all of them where there is none."""
+        found = tuple((alias, columns) for alias, columns in relation.names if folded(wanted) in ("", folded(alias)))
+        if not found or folded(node.text("db")) not in ("", MAIN) or node.text("catalog"):
+            first = relation.names[0][0]
+            raise self._error(
+                UnknownNameError, node, f"no such table in this query: {wanted}", f"write {first}.{node.name}"
+            )
+        return found
+
     def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         start, end = self._statement.span(node)
         return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
+
+
+def _stored_names(table: Table) -> dict[str, Named]:
+    return {folded(column.name): Named(column.name, column) for column in table.columns}
+
+
+def _with_declared(named: Named, domain: Values | Range | None) -> Named:
+    """A view's column with what the policy says of it there, in place of what it says of the table behind."""
+    return Named(named.name, replace(named.column, domain=domain)) if domain is not None else named

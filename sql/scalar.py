@@ -178,13 +178,12 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
     """The values that an expression can take, and whether NULL is one of them, where both are known.
 
     Known are: the results of a CASE between constants; conditions; and any expression over columns whose own values
-    are declared, which is then evaluated on all of them.
+    are declared, which is then evaluated on all of them, and on NULL where a column can be NULL.
     """
     if isinstance(node, exp.Case | exp.If):
-        results = scalar_conditions(node)
-        if all(is_constant(result) for _, result in results if result is not None):
-            values = [None if result is None else scope.constant(result) for _, result in results]
-            return Values(tuple(dict.fromkeys(v for v in values if v is not None))), None in values
+        results = [result for _, result in scalar_conditions(node)]
+        if all(result is None or is_constant(result) for result in results):
+            return _constants(results, column, scope)
     if column.type == "BOOLEAN":
         return Values((False, True)), True
     lists = [_listed(c) for c in column.inputs]
@@ -194,6 +193,18 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
         column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
     )
     return None if found is None else (Values(found), True)
+
+
+def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> tuple[Values, bool] | None:
+    """The results of a CASE as values of its own type: '1' and 1 can be one value there."""
+    values: list[Any] = []
+    for result in results:
+        sql = "NULL" if result is None else rendered(result, scope)
+        folded = scratch.fold(f"CAST({sql} AS {column.type})")
+        if folded is None:
+            return None
+        values.append(folded[0])
+    return Values(scratch.distinct(values)), None in values
 
 
 def scalar_conditions(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
@@ -209,14 +220,16 @@ def scalar_conditions(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, ex
 
 
 def _listed(column: Column) -> tuple[Any, ...] | None:
+    """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
     order = ordering(column.type)
+    null = (None,) if column.nullable else ()
     if column.type == "BOOLEAN":
-        return (False, True)
+        return (False, True, *null)
     if isinstance(column.domain, Values) and column.domain.other is None:
-        return column.domain.values
+        return (*column.domain.values, *null)
     if isinstance(column.domain, Range) and order is not None and order.discrete:
         cuts = order.listed(column.domain.min, column.domain.max)
-        return tuple(order.value(cut) for cut in cuts) if len(cuts) < 100_000 else None
+        return (*(order.value(cut) for cut in cuts), *null) if len(cuts) < 100_000 else None
     return None
 
 

@@ -6,7 +6,10 @@ of the policy.
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Iterable
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -23,8 +26,8 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 Named = tuple[str, tuple[tuple[str, str], ...]]
 """A relation's name, and the name and type of each of its columns."""
 
-REFUSALS = (duckdb.Error, UnicodeDecodeError)
-"""What a statement that DuckDB refuses raises; the second where its message quotes half a character."""
+REFUSALS = (duckdb.Error, OverflowError, ValueError)
+"""What a statement without a value raises: DuckDB, or Python where it has no such interval, date or text."""
 
 _local = threading.local()
 
@@ -117,6 +120,16 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     return str(row[0]) if row else None
 
 
+@lru_cache(maxsize=4096)
+def has_dtype(type_: str) -> bool:
+    """Whether DuckDB can hand a column of this type over as part of a frame."""
+    try:
+        _connection().execute(f"SELECT CAST(NULL AS {type_})").df()
+    except duckdb.Error:
+        return type_ == '"NULL"'
+    return True
+
+
 def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]], ...]) -> tuple[Any, ...] | None:
     """What an expression makes of all combinations of listed values: distinct, without NULL, in order of appearance."""
     frames = [frame((name,), (type_,), tuple((v,) for v in values)) for name, type_, values in columns]
@@ -130,11 +143,24 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             for i, (name, type_, _) in enumerate(columns)
         )
         found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
+        if any(isinstance(value, date) for (value,) in found):  # an infinite one would look like Python's last or first
+            finite = f"SELECT count(*) FROM {source} WHERE NOT isfinite({expression})"  # noqa: S608
+            if connection.execute(finite).fetchall() != [(0,)]:
+                return None
     except REFUSALS:
         return None
     finally:
         connection.close()
-    return tuple(dict.fromkeys(value for (value,) in found if value is not None))
+    return distinct(value for (value,) in found)
+
+
+def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The different values as DuckDB tells them apart, without NULL, in order of appearance: all NaN are one."""
+    found: dict[Any, Any] = {}
+    for value in values:
+        if value is not None:
+            found.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
+    return tuple(found.values())
 
 
 def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series:

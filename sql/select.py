@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from .constants import bound_literal, constant, is_constant
 from .domains import groups
 from .functions import EXPRESSIONS
 from .grouping import Grouping, group_nodes, key_type, sets_of, size_of
+from .names import folded
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
 from .scalar import rendered, with_domain
@@ -25,8 +27,38 @@ from .total import refusal
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio
 
 _MOST_CUBED = 6
+_LONGEST = 20_000
+"""Characters of an expression with its aliases written out: each alias can be twice as long as the one before."""
+_LARGEST = 1e100
+"""The square of a larger factor, and of one divided by it, would overflow when errors are computed."""
 _READ = {"expressions", "from_", "where", "group", "with_", "joins", "having", "order", "limit", "offset", "distinct"}
 _CLAUSES = {"sample": "TABLESAMPLE", "laterals": "LATERAL", "windows": "WINDOW", "operation_modifiers": "this modifier"}
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a bare name means in a clause, as in DuckDB.
+
+    An item of the SELECT list may name those before it, HAVING and ORDER BY all; of two with one name the last counts.
+    A column of the table comes before an alias, except in HAVING, where it must be a group key for that.
+    """
+
+    before: int
+    """Only items before this one can be named."""
+    columns_first: bool = True
+
+
+@dataclass(frozen=True)
+class _Leaves:
+    """What an expression over released values is computed from: aggregates and GROUPING as a0, a1, …."""
+
+    numbers: dict[Linear | Known, int] = field(default_factory=dict)
+    written: dict[int, str] = field(default_factory=dict)
+    """Items of the SELECT list that an alias led to, as SQL."""
+
+    def leaf(self, output: Linear | Known) -> exp.Expr:
+        """The name of a leaf."""
+        return exp.Var(this=f"a{self.numbers.setdefault(output, len(self.numbers))}")
 
 
 class SelectReader:
@@ -93,15 +125,16 @@ class SelectReader:
         self._relations = self._outer.with_ctes(select)
         self._relation: Relation | None = None
         self._aggregates: AggregateReader | None = None
-        self._opened: list[str] = []
+        self._items = select.expressions
+        self._forms: dict[int, tuple[exp.Expr, Form | None]] = {}
+        """What ``_linear`` found, by the node's identity; the node is kept so that no other can take its place."""
+        self._shapes: set[tuple[type[exp.Expr], int]] = set()
+        """The shapes of the group keys: only what has one of them can repeat a key."""
         if select.args.get("from_") is not None:
             relation = self._relations.read(select)
             where = select.args.get("where")
             self._relation = self._relations.filtered(relation, where.this if where is not None else None)
             self._aggregates = AggregateReader(self._batch, self._relations, self._relation)
-        self._items: dict[str, exp.Expr] = {
-            item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)
-        }
 
     # groups
 
@@ -118,12 +151,17 @@ class SelectReader:
             text = self._text(item)
             if text not in keys:
                 keys[text] = self._grouping(item, text)
+                self._shapes.add(_shape(bare(item)))
         return list(keys.values())
 
     def _grouping(self, node: exp.Expr, text: str) -> Grouping:
         if self._relation is None:
             raise self._error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
         column = with_domain(node, self._relations.scope(self._relation), self._batch.limits.rows)
+        if not scratch.has_dtype(key_type(column)):
+            raise self._error(
+                TypeMismatchError, node, f"no frame can hold a {column.type}", "group by a CAST to another type"
+            )
         start, end = self._statement.span(node)
         base = self._relation.base
         found = groups(
@@ -132,7 +170,7 @@ class SelectReader:
         return Grouping(text, column, tuple(found))
 
     def _group_item(self, node: exp.Expr, select: exp.Select) -> exp.Expr:
-        """GROUP BY 1 and GROUP BY alias name an item of the SELECT list."""
+        """GROUP BY 1 and GROUP BY alias name an item of the SELECT list; a column comes before an alias."""
         node = bare(node)
         items = select.expressions
         if isinstance(node, exp.Alias):
@@ -145,11 +183,9 @@ class SelectReader:
                     f"write a number from 1 to {len(items)}",
                 )  # fmt: skip
             return _plain(items[place - 1])
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self._items:
-            try:
-                self._text(node)
-            except UnknownNameError:
-                return self._items[node.name.lower()]
+        if isinstance(node, exp.Column):
+            item = self._alias(node, _Names(len(items)))
+            return node if item is None else _plain(items[item])
         return node
 
     def _grouping_sets(self, select: exp.Select, keys: list[Grouping]) -> list[tuple[int, ...]]:
@@ -184,11 +220,10 @@ class SelectReader:
     # outputs
 
     def _column(self, item: exp.Expr, place: int) -> OutputColumn:
-        node = item.this if isinstance(item, exp.Alias) else item
-        output = self._output(node)
-        return OutputColumn(self._name(item, place), output)
+        output = self._output(_plain(item), _Names(place))
+        return OutputColumn(self._relations.output_name(item, self._relation), output)
 
-    def _output(self, node: exp.Expr) -> Output:
+    def _output(self, node: exp.Expr, names: _Names) -> Output:
         node = bare(node)
         key = self._key(node)
         if key is not None:
@@ -202,26 +237,27 @@ class SelectReader:
         if isinstance(core, exp.Avg):
             total, count, low, high = self._reader(node).ratio(node)
             return Ratio(self._finish(total).rows, self._finish(count).rows, low, high)
-        leaves: dict[Linear | Known, int] = {}
-        sql = self._rewritten(node, leaves).sql("duckdb", comments=False)
-        type_ = scratch.type_of(sql, self._leaf_types(leaves))
-        if type_ is None:
-            raise self._error(
-                TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
-            )
-        if not leaves and not any(f"k{i}" in sql for i in range(len(self._keyed))):
+        leaves = _Leaves()
+        sql = self._rewritten(node, leaves, names).sql("duckdb", comments=False)
+        type_ = self._type(node, sql, leaves)
+        if not leaves.numbers and not any(f"k{i}" in sql for i in range(len(self._keyed))):
             folded = scratch.fold(sql)
             if folded is not None:
                 return Known((folded[0],) * len(self._group_values()))
-        return Computed(sql, tuple(leaves), type_)
+        return Computed(sql, tuple(leaves.numbers), type_)
 
-    def _leaf_types(self, leaves: Mapping[Linear | Known, int]) -> tuple[tuple[str, str], ...]:
-        types = [(f"a{i}", "DOUBLE" if isinstance(leaf, Linear) else "BIGINT") for leaf, i in leaves.items()]
+    def _leaf_types(self, leaves: _Leaves) -> tuple[tuple[str, str], ...]:
+        types = [(f"a{i}", "DOUBLE" if isinstance(leaf, Linear) else "BIGINT") for leaf, i in leaves.numbers.items()]
         return (*types, *((f"k{i}", key_type(key.column)) for i, key in enumerate(self._keyed)))
 
     def _linear(self, node: exp.Expr) -> Form | None:
-        """An expression that is linear in aggregates of one base; None for any other."""
+        """An expression that is linear in aggregates of one base; None for any other. Each node is read once."""
         node = bare(node)
+        if id(node) not in self._forms:
+            self._forms[id(node)] = node, self._read_linear(node)
+        return self._forms[id(node)][1]
+
+    def _read_linear(self, node: exp.Expr) -> Form | None:
         if isinstance(node, exp.Subquery):
             return self._subquery(node)
         if isinstance(node, exp.Filter | exp.Count | exp.CountIf | exp.Sum):
@@ -263,6 +299,12 @@ class SelectReader:
 
     def _finish(self, form: Form) -> Linear:
         """Ask for the form's rows: one for each group."""
+        factors = (form.offset, *(weight for weight, _ in form.terms))
+        if not all(factor == 0 or 1 / _LARGEST <= abs(factor) <= _LARGEST for factor in factors):
+            raise LimitError(
+                "a number in this statement is too large or too small to compute with", hint="use other factors",
+                sql=self._statement.source, start=self._statement.start, end=self._statement.end,
+            )  # fmt: skip
         count = len(self._group_values())
         per_group: list[list[tuple[float, int]]] = [[] for _ in range(count)]
         for weight, atom in form.terms:
@@ -276,33 +318,30 @@ class SelectReader:
                 group.append((weight, number))
         return Linear(tuple(self._batch.row(tuple(spec)) for spec in per_group), form.offset)
 
-    def _rewritten(self, node: exp.Expr, leaves: dict[Linear | Known, int]) -> exp.Expr:
+    def _rewritten(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> exp.Expr:
         """An expression over released values: aggregates become a0, a1, …, group keys k0, k1, …."""
         key = self._key(bare(node))
         if key is not None:
             return exp.Var(this=f"k{key}")
         if isinstance(node, exp.Grouping):
-            return _leaf(self._known(node), leaves)
+            return leaves.leaf(self._known(node))
         form = None if is_constant(node) else self._linear(node)
         if form is not None and form.terms:
-            return _leaf(self._finish(form), leaves)
+            return leaves.leaf(self._finish(form))
         core = node.this if isinstance(node, exp.Filter) else node
         if isinstance(core, exp.Avg):
             total, count, low, high = self._reader(node).ratio(node)
-            above, below = (_leaf(self._finish(part), leaves) for part in (total, count))
+            above, below = (leaves.leaf(self._finish(part)) for part in (total, count))
             inside = f"least({high!r}, greatest({low!r}, {above.this} / {below.this}))"
             return exp.Var(this=f"(CASE WHEN {below.this} <> 0 THEN {inside} END)")
         if type(core) in VARIANCES:
             squares, total, count, sql = self._reader(node).variance(node)
-            names = {n: _leaf(self._finish(f), leaves).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
-            return exp.Var(this=_substituted(sql, names))
+            parts = {n: leaves.leaf(self._finish(f)).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
+            return exp.Var(this=_substituted(sql, parts))
         if isinstance(node, exp.Column):
-            name = node.name.lower()
-            if not node.table and name in self._items and name not in self._opened:
-                self._opened.append(name)  # an alias that leads back to itself is a column, or nothing
-                found = self._rewritten(exp.Paren(this=self._items[name]), leaves)
-                self._opened.remove(name)
-                return found
+            place = self._alias(node, names)
+            if place is not None:
+                return self._item(place, leaves, node)
             self._text(node)  # an unknown name is the better error
             raise self._error(
                 UnsupportedSqlError, node, f"{node.name} is neither grouped by nor aggregated",
@@ -315,10 +354,46 @@ class SelectReader:
                 UnsupportedSqlError, node, _output_refusal(node),
                 "write COUNT(*), COUNT(column), SUM(column) or AVG(column)",
             )  # fmt: skip
-        copy = node.copy()
-        for own, child in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
-            own.replace(self._rewritten(child, leaves))
-        return copy
+        args: dict[str, Any] = {}  # put together anew: copying the whole at every level would take quadratic time
+        for name, value in node.args.items():
+            if isinstance(value, list):
+                args[name] = [self._rewritten(v, leaves, names) if isinstance(v, exp.Expr) else v for v in value]
+            else:
+                args[name] = self._rewritten(value, leaves, names) if isinstance(value, exp.Expr) else value
+        return type(node)(**args)
+
+    def _item(self, place: int, leaves: _Leaves, node: exp.Expr) -> exp.Expr:
+        """An item of the SELECT list that an alias stands for, rewritten once however often it is named."""
+        if place not in leaves.written:
+            found = self._rewritten(_plain(self._items[place]), leaves, _Names(place))
+            text = found.sql("duckdb", comments=False)
+            leaves.written[place] = text if isinstance(found, exp.Var) else f"({text})"
+        if len(leaves.written[place]) > _LONGEST:
+            raise self._error(
+                LimitError, node, "this is too long with its aliases written out", "use each alias fewer times"
+            )
+        return exp.Var(this=leaves.written[place])
+
+    def _alias(self, node: exp.Column, names: _Names) -> int | None:
+        """The item of the SELECT list that a name stands for; None where it is a column, or nothing."""
+        if node.table:
+            return None
+        places = [i for i, item in enumerate(self._items) if _is_called(item, node.name)]
+        if not places or (names.columns_first and self._is_column(node)):
+            return None
+        if places[-1] >= names.before:
+            raise self._error(
+                UnknownNameError, node, f"{node.name} is the name of a later column of the SELECT list",
+                "name a column before it is used",
+            )  # fmt: skip
+        return places[-1]
+
+    def _is_column(self, node: exp.Column) -> bool:
+        try:
+            self._text(node)
+        except UnknownNameError:
+            return False
+        return True
 
     def _known(self, node: exp.Grouping) -> Known:
         """GROUPING(a, b): a bit for each key, set where a grouping set leaves it out."""
@@ -343,17 +418,19 @@ class SelectReader:
             return None
         if args.get("distinct") and args["distinct"].args.get("on"):
             raise self._error(UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT")
-        leaves: dict[Linear | Known, int] = {}
-        having = self._total(args["having"].this, leaves) if args.get("having") else ""
+        leaves = _Leaves()
+        anything = _Names(len(columns), columns_first=False)
+        having = self._condition(args["having"].this, leaves, anything) if args.get("having") else ""
         order = (
             ", ".join(self._ordered(part, columns, leaves) for part in args["order"].expressions)
             if args.get("order")
             else ""
         )
         limit, offset = (self._whole(args.get(clause)) for clause in ("limit", "offset"))
-        return Arrangement(tuple(leaves), having, order, limit, offset or 0, bool(args.get("distinct")))
+        return Arrangement(tuple(leaves.numbers), having, order, limit, offset or 0, bool(args.get("distinct")))
 
-    def _ordered(self, part: exp.Expr, columns: tuple[OutputColumn, ...], leaves: dict[Linear | Known, int]) -> str:
+    def _ordered(self, part: exp.Expr, columns: tuple[OutputColumn, ...], leaves: _Leaves) -> str:
+        """One term of ORDER BY. A name on its own is an alias before it is a column; inside an expression it is not."""
         if not isinstance(part, exp.Ordered) or isinstance(part.this, exp.Var):
             raise self._error(UnsupportedSqlError, part, "this ORDER BY is not supported", "write ORDER BY column")
         node = bare(part.this)
@@ -365,20 +442,37 @@ class SelectReader:
                     f"write a number from 1 to {len(columns)}",
                 )  # fmt: skip
             sql = f"o{place - 1}"
+        elif isinstance(node, exp.Column) and (item := self._alias(node, _Names(len(columns), False))) is not None:
+            sql = f"o{item}"
         else:
-            sql = self._total(node, leaves)
+            sql = self._total(node, leaves, _Names(len(columns)))
         down = " DESC" if part.args.get("desc") else ""
         first = part.args.get("nulls_first")
         return f"{sql}{down} NULLS {'FIRST' if first else 'LAST'}"
 
-    def _total(self, node: exp.Expr, leaves: dict[Linear | Known, int]) -> str:
+    def _total(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> str:
         """An expression over released values that can fail on none of them, or is refused before the charge."""
-        sql = f"TRY({self._rewritten(node, leaves).sql('duckdb', comments=False)})"
-        if scratch.type_of(sql, self._leaf_types(leaves)) is None:
+        sql = f"TRY({self._rewritten(node, leaves, names).sql('duckdb', comments=False)})"
+        self._type(node, sql, leaves)
+        return sql
+
+    def _condition(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> str:
+        """HAVING. What is no condition would be cast to one outside the TRY, where it can fail."""
+        sql = self._total(node, leaves, names)
+        type_ = self._type(node, sql, leaves)
+        if type_ not in ("BOOLEAN", '"NULL"'):
+            raise self._error(
+                TypeMismatchError, node, f"HAVING takes a condition, and this is a {type_}", "write HAVING count(*) > 0"
+            )
+        return sql
+
+    def _type(self, node: exp.Expr, sql: str, leaves: _Leaves) -> str:
+        type_ = scratch.type_of(sql, self._leaf_types(leaves))
+        if type_ is None or not scratch.has_dtype(type_):
             raise self._error(
                 TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
             )
-        return sql
+        return type_
 
     def _whole(self, node: exp.Expr | None) -> int | None:
         if node is None:
@@ -399,7 +493,9 @@ class SelectReader:
 
     def _key(self, node: exp.Expr) -> int | None:
         """Which GROUP BY key an expression repeats."""
-        if not self._keyed or is_constant(node) or node.find(*AGGREGATES, exp.Query, exp.Window, exp.Grouping):
+        if _shape(node) not in self._shapes or is_constant(node):
+            return None
+        if node.find(*AGGREGATES, exp.Query, exp.Window, exp.Grouping):
             return None
         try:
             text = self._text(node)
@@ -419,26 +515,6 @@ class SelectReader:
     def _literal(self, node: exp.Placeholder) -> exp.Expr:
         return bound_literal(node, self._statement, self._batch.params)
 
-    def _name(self, item: exp.Expr, place: int) -> str:
-        """The name DuckDB gives the output column."""
-        if isinstance(item, exp.Alias):
-            return item.alias
-        if isinstance(item, exp.Count) and (item.this is None or isinstance(item.this, exp.Star)):
-            return "count_star()"
-        if isinstance(item, exp.Column):
-            return item.name
-        named = self._relation.names if self._relation is not None else ()
-        relations = tuple(
-            (alias or "t", tuple((c.name if c.name.lower() == n else n, c.type) for n, c in columns.items()))
-            for alias, columns in named
-        )
-        inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
-        tables = tuple(
-            (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
-        )
-        text = item.sql("duckdb", normalize_functions=False)
-        return scratch.display_name(text, relations, tables) or text
-
     def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         start, end = self._statement.span(node)
         return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
@@ -450,8 +526,17 @@ def _plain(item: exp.Expr) -> exp.Expr:
     return node
 
 
-def _leaf(output: Linear | Known, leaves: dict[Linear | Known, int]) -> exp.Expr:
-    return exp.Var(this=f"a{leaves.setdefault(output, len(leaves))}")
+def _shape(node: exp.Expr) -> tuple[type[exp.Expr], int]:
+    """What equal expressions have in common and is quick to compare: the kind, and how deep the first operand lies."""
+    depth = 0
+    first: Any = node
+    while isinstance(first, exp.Expr) and not isinstance(first, exp.Column | exp.Literal | exp.Placeholder):
+        depth, first = depth + 1, first.args.get("this")
+    return type(node), depth
+
+
+def _is_called(item: exp.Expr, name: str) -> bool:
+    return isinstance(item, exp.Alias) and folded(item.alias) == folded(name)
 
 
 def _substituted(sql: str, names: Mapping[str, str]) -> str:

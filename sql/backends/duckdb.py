@@ -18,20 +18,23 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import sqlglot
 from numpy.typing import NDArray
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
 from tacit.errors import NotSupportedError, OperationalError, PolicyError
 
 from ..catalog import Column, Table
 from ..checks import check_ranges
 from ..extremes import extremes
 from ..names import nearest
+from ..parse import DUCKDB
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, literal, lock, meaning, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable
 from .instance import Instance, instance_of
 from .regions_sql import region_sql
 
+_LONGEST_HEADER = 1 << 20
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 
 
@@ -126,11 +129,21 @@ def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
+    """The names in the first line. Nothing after it is looked at, so that no row decides whether a file opens."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            names = next(csv.reader(file, delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEADER)
+    except OSError:
         raise OperationalError(f"{str(path)!r} cannot be read as a csv file") from None
+    first, end, _ = line.partition(b"\r" if b"\r" in line else b"\n")
+    try:
+        if not end and len(line) == _LONGEST_HEADER:
+            raise csv.Error
+        names = next(csv.reader([first.decode("utf-8-sig")], delimiter=delimiter, strict=True), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise OperationalError(
+            f"the first line of {str(path)!r} must name the columns, in UTF-8, within {_LONGEST_HEADER:,} bytes"
+        ) from None
     if len(set(names)) < len(names) or not all(names):
         raise OperationalError(f"the first line of {str(path)!r} must name every column once")
     return names
@@ -328,13 +341,24 @@ def _prepare(cursor: duckdb.DuckDBPyConnection, zoned: bool) -> int:
 
 
 def _view_body(text: str) -> str:
-    """The SELECT of a CREATE VIEW; what cannot be read is kept whole, and refused when somebody uses it."""
+    """The SELECT of a CREATE VIEW, under the names of its column list if it has one.
+
+    What cannot be read is kept whole, and refused when somebody uses it: a CREATE is no SELECT.
+    """
     try:
-        tree = sqlglot.parse_one(text, dialect="duckdb")
-    except sqlglot.errors.SqlglotError:
+        tokens = DUCKDB.tokenize(text)
+    except TokenError:
         return text
-    body = tree.args.get("expression")
-    return body.sql("duckdb") if isinstance(tree, sqlglot.exp.Create) and body is not None else text
+    place = next((i for i, token in enumerate(tokens) if token.token_type == TokenType.ALIAS), None)
+    head = tokens[:place]
+    if place is None or TokenType.VIEW not in (token.token_type for token in head):
+        return text
+    body = text[tokens[place].end + 1 :].rstrip().removesuffix(";")
+    if head[-1].token_type != TokenType.R_PAREN:
+        return body
+    opening = next(i for i, token in enumerate(head) if token.token_type == TokenType.L_PAREN)
+    names = ", ".join(quote(token.text) for token in head[opening + 1 : -1] if token.token_type != TokenType.COMMA)
+    return f"SELECT * FROM ({body}) AS renamed({names})"  # noqa: S608
 
 
 def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:

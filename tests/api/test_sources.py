@@ -72,6 +72,48 @@ def test_csv_columns_are_found_by_name(tmp_path: Path) -> None:
         tacit.connect(path, policy=policy)
 
 
+HURTING_ROWS = {
+    "a bad byte": b"1,\xff\n", "a bad byte where a number stands": b"\xff,x\n", "half a character": b"1,\xe2\x82",
+    "a NUL": b"1,a\x00b\n\x00\n", "a surrogate": b"1,\xed\xa0\x80\n", "UTF-16": "1,x\n".encode("utf-16"),
+    "a mark in the middle": b"\xef\xbb\xbf1,x\n", "a line of 3 MB": b"1," + b"x" * 3_000_000 + b"\n",
+    "a quoted text of 3 MB": b'1,"' + b"x\n" * 1_500_000 + b'"\n', "a quote that is not closed": b'1,"abc\n2,y\n',
+    "text after a quote": b'1,"a"b\n', "too many fields": b"1,x,3,4,5\n", "too few": b"1\n", "no line end": b"1,x",
+    "other line ends": b"1,x\r2,y\r\n3,z\n", "empty lines": b"\n\n1,x\n\n", "nothing": b"",
+}  # fmt: skip
+CSV_POLICY = {
+    "budget": {"epsilon": 1},
+    "tables": {"v": {"columns": {"age": {"type": "INTEGER"}, "name": {"type": "VARCHAR"}}}},
+}
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("rows", HURTING_ROWS.values(), ids=list(HURTING_ROWS))
+def test_no_row_decides_whether_a_csv_file_opens_or_is_read(tmp_path: Path, rows: bytes, far: bool) -> None:
+    path = tmp_path / "v.csv"
+    path.write_bytes(b"age,name\n" + b"30,b\n" * (20_000 if far else 0) + rows)
+    con = tacit.connect(path, policy=CSV_POLICY)
+    assert exact(con, "SELECT count(*) FROM v WHERE age >= 30 OR length(name) > 1") >= 20_000 * far
+
+
+@pytest.mark.parametrize(
+    ("header", "opens"),
+    [
+        (b"age,name\n", True), (b"\xef\xbb\xbfage,name\r\n", True), (b'"age","name"\r', True), (b"age,name", True),
+        (b"age,na\xff\n", False), ("age,name\n".encode("utf-16"), False), (b"age,na\x00me\n", False),
+        (b'age,"na\nme"\n', False), (b"age,name," + b"x" * (1 << 20), False), (b"age,name,name\n", False), (b"", False),
+    ],
+)  # fmt: skip
+def test_the_first_line_alone_decides_whether_a_csv_file_opens(tmp_path: Path, header: bytes, opens: bool) -> None:
+    path = tmp_path / "v.csv"
+    for rows in (b"", b"1,\xff\n", b'1,"\n'):
+        path.write_bytes(header + rows if header.endswith((b"\n", b"\r")) else header)
+        if opens:
+            tacit.connect(path, policy=CSV_POLICY).close()
+        else:
+            with pytest.raises((tacit.OperationalError, tacit.PolicyError)):
+                tacit.connect(path, policy=CSV_POLICY)
+
+
 def test_infinite_dates_and_single_precision_are_refused_not_misread() -> None:
     db = duckdb.connect()
     db.execute("CREATE TABLE t (d DATE, ts TIMESTAMP, i INTEGER, x DOUBLE)")

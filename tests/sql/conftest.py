@@ -44,6 +44,10 @@ SELECT * REPLACE (
     CASE WHEN da = '2024-01-01' THEN da + 2 WHEN da IS NOT NULL THEN DATE '2024-01-05' END AS da
 ) FROM t WHERE i IS NULL OR i % 3 > 0;
 CREATE VIEW adults AS SELECT i, s, k, d, coalesce(p, i > 90) AS p FROM t WHERE i >= 18;
+CREATE VIEW listed(c1, "C 2", c3, c4) AS SELECT i, k, s, "select", p FROM c WHERE d IS NULL OR d < 5;
+CREATE SCHEMA side;
+CREATE TABLE side.t AS SELECT k, i, s, p FROM c WHERE k < 3;
+CREATE VIEW side.seen AS SELECT i, k, s, p FROM t;
 CREATE TABLE places (k INTEGER, zone VARCHAR, size INTEGER);
 INSERT INTO places VALUES (0, 'north', 3), (1, 'south', 4), (3, NULL, 9), (4, 'north', NULL), (NULL, 'lost', 1);
 CREATE TABLE people (pid INTEGER NOT NULL, g VARCHAR, w DOUBLE);
@@ -103,6 +107,7 @@ def catalog(source: Source) -> Catalog:
                 public=table.name == "places",
                 version="1",
                 view=table.view,
+                path=table.path,
             )
             for table in source.schema()
         )

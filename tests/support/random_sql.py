@@ -18,7 +18,7 @@ NUMBERS = ["0", "1", "-1", "17", "18", "18.5", "65", "255", "256", "0.1", "1.10"
 SMALL = ["0", "1", "-1", "2", "3", "7", "18", "0.5", "2.5", "1e1"]
 TEXTS = ["''", "'a'", "'A'", "'é'", "'NY'", "'NJ'", "'CA'", "'it''s'", "'日本'", "'zz'", "NULL"]
 PATTERNS = ["'%'", "''", "'a%'", "'%Y'", "'N_'", "'_'", "'%b'", "'%é%'", "'日%'", "'a\\%'"]
-REGEXPS = ["'^N'", "'[a-z]'", "'.'", "'^$'", "'a|b'", "'J$'"]
+REGEXPS = ["'~|N'", "'^N'", "'[a-z]'", "'.'", "'^$'", "'a|b'", "'J$'"]
 DATES = ["'2024-01-01'", "DATE '2024-02-29'", "DATE '1969-12-31'", "'9999-12-31'", "DATE '0001-01-01'",
          "TIMESTAMP '2024-01-01 12:00:00'", "CAST('2024-12-31' AS DATE)", "DATE '2024-01-01' + INTERVAL 1 DAY",
          "DATE '2024-01-31' - INTERVAL '1 month'", "NULL"]  # fmt: skip
@@ -94,7 +94,7 @@ class Writer:
     def relation(self) -> Relation:
         """A table, a CTE, a derived table, a view or a join."""
         rng = self.rng
-        kind = rng.choices(range(9), [40, 8, 8, 8, 8, 8, 8, 6, 6])[0]
+        kind = rng.choices(range(12), [40, 8, 8, 8, 8, 8, 8, 6, 6, 8, 5, 5])[0]
         name = rng.choice(["t", "t", "c", "c", "nothing"])
         own = tuple((c, c) for c in T_COLUMNS)
         tidy = name == "c"
@@ -120,6 +120,13 @@ class Writer:
         if kind == 3:
             extra = f"WITH a AS (SELECT * FROM {name} WHERE {self.atom(plain)}), z AS (SELECT * FROM a) "
             return Relation("z", own, tidy, extra)
+        if kind == 9:
+            return self.renamed(name, tidy)
+        if kind == 10:
+            columns = (("c1", "i"), ('"c 2"', "k"), ("C3", "s"), ("c4", '"select"'), ("p", "p"))
+            return Relation("listed", columns, tidy=True)
+        if kind == 11:
+            return Relation("side.seen", tuple((c, c) for c in ("i", "k", "s", "p")), tidy=True)
         if kind == 4:
             return Relation("adults", tuple((c, c) for c in ("i", "s", "k", "d", "p")))
         join = rng.choice(["JOIN", "LEFT JOIN", "INNER JOIN", "LEFT OUTER JOIN"])
@@ -136,6 +143,26 @@ class Writer:
             return Relation(f"visits {both}", (*visits, *people), True)
         more = f"visits {both} {join} places ON visits.k = places.k"
         return Relation(more, (*visits, *people, ("zone", "zone"), ("size", "size")), True)
+
+    def renamed(self, name: str, tidy: bool) -> Relation:
+        """Columns that exchange their names, seen through stars and through CTEs that are called like tables."""
+        rng = self.rng
+        shown = rng.sample(T_COLUMNS, 8)
+        called = rng.sample(shown, 8)
+        swap = f"SELECT {', '.join(f'{c} AS {n}' for c, n in zip(shown, called, strict=True))} FROM {name}"
+        columns = tuple(zip(called, shown, strict=True))
+        kind = rng.randrange(5)
+        if kind == 0:
+            return Relation("z", columns, tidy, f"WITH a AS ({swap}), z AS (SELECT * FROM a) ")
+        if kind == 1:
+            return Relation(name, columns, tidy, f"WITH {name} AS ({swap}) ")
+        if kind == 2:
+            return Relation("z", columns, tidy, f"WITH z AS ({swap}), {name} AS (SELECT size AS i FROM places) ")
+        if kind == 3:
+            inner = f"WITH {name} AS ({swap}) SELECT * FROM {name}"
+            return Relation(f"({inner}) AS z", columns, tidy, f"WITH y AS (SELECT k FROM {name}) ")
+        listed = f"SELECT {', '.join(shown)} FROM {name}"
+        return Relation(f"({listed}) AS z({', '.join(called)})", columns, tidy)
 
     # expressions
 
@@ -358,7 +385,8 @@ class Writer:
         if kind == 14:
             return f"abs({a})", f"abs({a2})", ta
         table = rng.choice(["t", "c", "nothing"])
-        inner = f"(SELECT count(*) FROM {table} WHERE {self.atom(Relation(table, tuple((c, c) for c in T_COLUMNS)))})"
+        condition = self.atom(Relation(table, tuple((c, c) for c in T_COLUMNS)))
+        inner = f"(SELECT count(*) FROM main.{table} WHERE {condition})"
         return f"{a} + {inner}", f"{a2} + {inner}", ta
 
     # queries
@@ -378,10 +406,12 @@ class Writer:
             "k": [f"{name} // 2", f"{name} % 3", f"{name} > 2", f"CASE WHEN {name} < 2 THEN 'low' ELSE 'high' END"],
             "i": [f"{name} // 10", f"CASE WHEN {name} < 18 THEN 'minor' WHEN {name} >= 65 THEN 'senior' END"],
             "da": [f"date_trunc('month', {name})", f"extract(day FROM {name})", f"dayname({name})"],
-            "e": [f"upper(CAST({name} AS VARCHAR))", f"{name} = 'ok'"],
-            "p": [f"NOT {name}", f"coalesce({name}, FALSE)"],
-            "g": [f"lower({name})"], "zone": [f"{name} || '!'"], '"select"': [f"length({name})"],
-            '"Odd Name"': [f"{name} * 2 - 1"],
+            "e": [f"upper(CAST({name} AS VARCHAR))", f"{name} = 'ok'", f"coalesce(CAST({name} AS VARCHAR), 'none')"],
+            "p": [f"NOT {name}", f"coalesce({name}, FALSE)", f"CASE WHEN {name} IS NULL THEN 'nan'::DOUBLE ELSE 2 END"],
+            "g": [f"lower({name})", f"ifnull({name}, 'nobody')"],
+            "zone": [f"{name} || '!'", f"concat({name}, '!')"],
+            '"select"': [f"length({name})", f"coalesce({name}, 'none')", f"CASE {name} WHEN 'x' THEN 1 ELSE '1' END"],
+            '"Odd Name"': [f"{name} * 2 - 1", f"coalesce(nullif({name}, 2), -1)"],
         }  # fmt: skip
         expression = rng.choice(by[bare])
         return expression, expression
@@ -405,6 +435,9 @@ class Writer:
         names = [f"col_{i}" for i in range(len(items))]
         if keys and not any(aliased) and rng.random() < 0.2:
             aliased[next(i for i, item in enumerate(items) if item[2] < 0)] = True
+        for i, item in enumerate(items):
+            if item[2] >= 0 and aliased[i] and rng.random() < 0.3:  # called like a column that it is not
+                names[i] = rng.choice(["i", "k", "s"])
         labels = [f" AS {name}" if chosen else "" for chosen, name in zip(aliased, names, strict=True)]
         select = [[item[side] + label for item, label in zip(items, labels, strict=True)] for side in (0, 1)]
         asked = Asked(tidy=r.tidy, keys=[i for i, item in enumerate(items) if item[2] < 0])
@@ -461,8 +494,9 @@ class Writer:
         more = rng.choice(["", " AND count(*) < 40.5", " OR count(*) > 1000.5", " AND NOT count(*) BETWEEN 3 AND 7"])
         having = f" HAVING count(*) > 0{more}"
         named = [name for name, chosen, item in zip(names, aliased, items, strict=True) if chosen and _counts(item)]
-        alias = named[0] if named else None
-        if alias and rng.random() < 0.5:
+        alias = named[-1] if named and names.count(named[-1]) == 1 else None
+        keys = [item[0].rpartition(".")[2].strip('"').lower() for item in items if item[2] < 0]
+        if alias and alias not in keys and rng.random() < 0.5:
             having = f" HAVING {alias} > 0.5"
         if not asked.keys:
             return (rng.choice([having, " LIMIT 5", " ORDER BY count(*)", " LIMIT 0"]),) * 2
@@ -471,6 +505,8 @@ class Writer:
         orders = [f"{i + 1}{rng.choice(['', ' ASC', ' DESC'])}{rng.choice(['', '', ' NULLS FIRST'])}" for i in places]
         if rng.random() < 0.5:
             orders.insert(0, rng.choice(["count(*)", "-count(*)", "count(*) DESC", "1000 - 2 * count(*)"]))
+        if alias and rng.random() < 0.5:
+            orders.insert(0, alias)
         limit = rng.choice(["", " LIMIT 3", " LIMIT 2 OFFSET 1", " LIMIT 0"]) if r.tidy else ""
         asked.ordered = True
         return (f"{having} ORDER BY {', '.join(orders)}{limit}",) * 2
