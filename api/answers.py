@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 from tacit.engine.amounts import NOTHING
+from tacit.sql.names import folded
 from tacit.sql.present import arranged, is_number, key_frame, leaf_values
 from tacit.sql.workload import KeyColumn, Query, Workload
 
@@ -20,9 +20,6 @@ from .budget import show
 from .figures import Figures, Reckoning
 
 Floats = NDArray[np.float64]
-
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-"""DuckDB's own idea of case knows ASCII letters only."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -206,12 +203,12 @@ def frame_names(names: Sequence[str]) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     unique = []
     for name in names:
-        low = name.translate(_LOWER)
+        low = folded(name)
         if low in seen:
             while f"{low}_{seen[low]}" in seen:
                 seen[low] += 1
             name = f"{name}_{seen[low]}"
-        seen[name.translate(_LOWER)] = 1
+        seen[folded(name)] = 1
         unique.append(name)
     return tuple(unique)
 

@@ -22,6 +22,7 @@ from tacit.engine.amounts import Amount, to_delta, to_epsilon
 from tacit.engine.ledger import Ledger
 from tacit.engine.ledger import verify as _verify
 
+from .catalog import tables_meant
 from .connection import Connection, Number
 from .errors import InterfaceError, LedgerError, PolicyError
 from .policy import suggestion
@@ -63,9 +64,13 @@ def declare_version(books: Books, table: str, version: str) -> None:
         if not isinstance(value, str) or not value:
             raise InterfaceError(f'{name} must be a name\nhint: declare_version(con, "visits", "2026-02")')
     if isinstance(books, Connection):
-        known = [t.name for t in books.catalog.tables]
-        if table.lower() not in (name.lower() for name in known):
-            raise PolicyError(f"there is no table {table!r}\nhint: {suggestion(table, known)}")
+        tables = books.catalog.tables
+        meant = tables_meant(table, tables)
+        if len(meant) != 1:
+            problem = f"{' and '.join(meant)} can both be meant by" if meant else "there is no table"
+            hint = "quote the name as in SQL" if meant else suggestion(table, [t.name for t in tables])
+            raise PolicyError(f"{problem} {table!r}\nhint: {hint}")
+        (table,) = meant
     curate.declare_version(_opened(books), table, version)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -78,11 +78,7 @@ class Desk:
         """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
         ledger = self.purse.peek()
         declared = {} if ledger is None else declared_versions(ledger)
-        tables = (
-            replace(table, version=declared[table.name.lower()]) if table.name.lower() in declared else table
-            for table in self.schema.tables
-        )
-        return with_versions(Catalog(tuple(tables)), self.source)
+        return with_versions(self.schema, self.source, declared)
 
 
 def compile_ask(desk: Desk, ask: Ask) -> Compiled:

@@ -42,10 +42,11 @@ def declared_version(ledger: Ledger, table: str) -> str | None:
 
 
 def declared_versions(ledger: Ledger) -> dict[str, str]:
-    """The version of every table of which one was declared, by lower-case name."""
+    """The version of every table of which one was declared, by the name it was declared under; the latest last."""
     with ledger.transaction(write=False) as connection:
         found = entries(connection, ledger.path, "WHERE kind = 'version'")
-    return {entry.fingerprint.lower(): entry.detail for entry in found}
+    latest = {entry.fingerprint: entry for entry in found}
+    return {name: entry.detail for name, entry in sorted(latest.items(), key=lambda pair: pair[1].id)}
 
 
 def backup(ledger: Ledger, path: str | PathLike[str]) -> None:

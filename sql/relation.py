@@ -15,7 +15,7 @@ from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNam
 
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Table
-from .names import folded, nearest
+from .names import folded, nearest, spelled
 from .parse import Limits, Statement, bare, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
 from .regions import IS_NULL, NOT_NULL
@@ -128,9 +128,9 @@ class RelationReader:
         return Relation(base, ((alias, {folded(c.name): c for c in table.columns}),)), alias
 
     def _table(self, node: exp.Table) -> Table:
-        name = node.name if folded(node.db) in ("", "main") else f"{node.db}.{node.name}"
-        table = self._batch.catalog.table(name)
+        table = self._batch.catalog.at(node.db, node.name)
         if table is None or node.catalog:
+            name = spelled((node.db or "main", node.name))
             known = [t.name for t in self._batch.catalog.tables] + list(self._tables)
             raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
         return table
@@ -271,14 +271,15 @@ class RelationReader:
     def _public_join(
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
     ) -> Relation:
-        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs)))
-        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}", nullable=True) for c in table.columns}
+        after = frozenset(label for own, _ in pairs for label in own.labels)
+        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after))
+        columns = {folded(c.name): replace(c.of(label), nullable=True) for c in table.columns}
         relation = replace(left, names=(*left.names, (alias, columns)))
         if outer:
             return relation
-        matched = left.base.attribute(Column(f"{label}.", "BOOLEAN"))
+        matched = left.base.attribute(Column("", "BOOLEAN").of(label))
         matched.ask(IS_NULL)
-        condition = Asks(f"{label}.", matched.ask(NOT_NULL))
+        condition = Asks(matched.column.name, matched.ask(NOT_NULL))
         return replace(relation, where=condition if left.where == ALWAYS else All((left.where, condition)))
 
     def _private_join(
@@ -295,7 +296,7 @@ class RelationReader:
                 UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
                 f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
             )  # fmt: skip
-        if not any(own.name == unit and their.name == other for own, their in pairs):
+        if not any(own.name == unit and not own.label and their.name == other for own, their in pairs):
             raise self._error(
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
@@ -307,7 +308,7 @@ class RelationReader:
             )  # fmt: skip
         base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
         label = base.private[-1][0]
-        columns = {folded(c.name): replace(c, name=f"{label}.{c.name}") for c in table.columns}
+        columns = {folded(c.name): c.of(label) for c in table.columns}
         return Relation(base, (*left.names, (alias, columns)))
 
     # names and errors

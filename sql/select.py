@@ -17,6 +17,7 @@ from .batch import BatchReader
 from .constants import bound_literal, constant, is_constant
 from .domains import groups
 from .grouping import Grouping, group_nodes, key_type, sets_of, size_of
+from .names import folded
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
 from .scalar import EXPRESSIONS, refusal, rendered, with_domain
@@ -98,7 +99,7 @@ class SelectReader:
             self._relation = self._relations.filtered(relation, where.this if where is not None else None)
             self._aggregates = AggregateReader(self._batch, self._relations, self._relation)
         self._items: dict[str, exp.Expr] = {
-            item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)
+            folded(item.alias): item.this for item in select.expressions if isinstance(item, exp.Alias)
         }
 
     # groups
@@ -143,11 +144,11 @@ class SelectReader:
                     f"write a number from 1 to {len(items)}",
                 )  # fmt: skip
             return _plain(items[place - 1])
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in self._items:
+        if isinstance(node, exp.Column) and not node.table and folded(node.name) in self._items:
             try:
                 self._text(node)
             except UnknownNameError:
-                return self._items[node.name.lower()]
+                return self._items[folded(node.name)]
         return node
 
     def _grouping_sets(self, select: exp.Select, keys: list[Grouping]) -> list[tuple[int, ...]]:
@@ -295,7 +296,7 @@ class SelectReader:
             names = {n: _leaf(self._finish(f), leaves).this for n, f in (("s2", squares), ("s1", total), ("n", count))}
             return exp.Var(this=_substituted(sql, names))
         if isinstance(node, exp.Column):
-            name = node.name.lower()
+            name = folded(node.name)
             if not node.table and name in self._items and name not in self._opened:
                 self._opened.append(name)  # an alias that leads back to itself is a column, or nothing
                 found = self._rewritten(exp.Paren(this=self._items[name]), leaves)
@@ -427,7 +428,7 @@ class SelectReader:
             return item.name
         named = self._relation.names if self._relation is not None else ()
         relations = tuple(
-            (alias or "t", tuple((c.name if c.name.lower() == n else n, c.type) for n, c in columns.items()))
+            (alias or "t", tuple((c.name if folded(c.name) == n else n, c.type) for n, c in columns.items()))
             for alias, columns in named
         )
         inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}

@@ -22,7 +22,7 @@ from tacit.errors import OperationalError, PolicyError
 
 from ..catalog import Table
 from ..checks import check_ranges
-from ..names import nearest
+from ..names import folded, meanings, nearest, spelled
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, literal, quote
 from ..source import ColumnTypes, SourceColumn, SourceTable
@@ -99,7 +99,9 @@ def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
 
     Columns are found by the names in the header; the types are the policy's, because guessing them means looking.
     """
-    declared = next((columns for table, columns in types.items() if table.lower() == path.stem.lower()), None)
+    declared = next(
+        (columns for table, columns in types.items() if ("main", folded(path.stem)) in meanings(table)), None
+    )
     if not declared:
         raise PolicyError(
             f"a csv file has no types of its own; declare them in the policy, under [tables.{path.stem}.columns]: "
@@ -164,7 +166,7 @@ class DuckDBSource:
         bounds = {table: check_ranges(found) for table, found in expressions.items()}
         tables: dict[tuple[str, str], list[SourceColumn]] = {}
         for schema, table, name, type_, nullable in columns:
-            low, high = bounds.get((schema, table), {}).get(name.lower(), (None, None))
+            low, high = bounds.get((schema, table), {}).get(folded(name), (None, None))
             tables.setdefault((schema, table), []).append(
                 SourceColumn(name, type_, bool(nullable), _enum_labels(type_), low, high)
             )
@@ -179,7 +181,7 @@ class DuckDBSource:
             views.pop(("main", self._file_view), None)
         return tuple(
             SourceTable(
-                table if schema == "main" else f"{schema}.{table}",
+                spelled((schema, table)),
                 tuple(found),
                 views.get((schema, table), ""),
                 (schema, table),
@@ -276,22 +278,20 @@ def render(scan: Scan, salt: bytes) -> str:
 
 def _rows(scan: Scan, salt: bytes) -> str:
     """The rows to count: the base, and what is joined to it under labelled names."""
-    base = _bounded(scan.table, salt)
+    rows = _bounded(scan.table, salt)
     if not scan.private and not scan.joins:
-        return base
-    columns = ["b.*"]
-    tables = [f"{base} AS b"]
+        return rows
+    # Only the columns of the catalog, under names that are all different (see Catalog.labels).
+    rows = f"(SELECT {', '.join(quote(c.name) for c in scan.table.columns)} FROM {rows})"  # noqa: S608
     for label, join in scan.private:
-        columns += [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
-        on = " AND ".join(f"{_side(own)} = {label}.{quote(theirs)}" for own, theirs in join.on)
-        tables.append(f"JOIN {_bounded(join.table, salt)} AS {label} ON {on}")
-    rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
+        other = f"(SELECT {_labelled(join.table, label)} FROM {_bounded(join.table, salt)})"  # noqa: S608
+        on = " AND ".join(f"{quote(own)} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
     for label, join in scan.joins:
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
-        found = [f"{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {_table(join.table)} "  # noqa: S608
+            f"(SELECT {_labelled(join.table, label)}, TRUE AS {quote(f'{label}.')} FROM {_stored(join.table)} "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
         on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
@@ -299,12 +299,18 @@ def _rows(scan: Scan, salt: bytes) -> str:
     return rows
 
 
-def _side(own: str) -> str:
-    """A column of the base or of a table joined before, as it is called while private tables are joined."""
-    label, dot, name = own.partition(".")
-    if dot and label[:1] == "p" and label[1:].isdigit():
-        return f"{label}.{quote(name)}"
-    return f"b.{quote(own)}"
+def _labelled(table: Table, label: str) -> str:
+    return ", ".join(f"{quote(c.name)} AS {quote(c.of(label).name)}" for c in table.columns)
+
+
+def _stored(table: Table) -> str:
+    """The table with the types that the catalog gives its columns: a private type, such as an ENUM, is cast away."""
+    if not any(column.recast for column in table.columns):
+        return _table(table)
+    columns = (
+        f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" if c.recast else quote(c.name) for c in table.columns
+    )
+    return f"(SELECT {', '.join(columns)} FROM {_table(table)})"  # noqa: S608
 
 
 def _table(table: Table) -> str:
@@ -319,11 +325,11 @@ def _bounded(table: Table, salt: bytes) -> str:
     unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
     """
     if table.privacy_unit is None:
-        return _table(table)
+        return _stored(table)
     unit = quote(table.privacy_unit)
     content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])
     return (
-        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {_table(table)} "  # noqa: S608
+        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {_stored(table)} "  # noqa: S608
         f"WHERE {unit} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )
@@ -360,5 +366,5 @@ def _corner_sql(corner: int, measures: int) -> str:
 def _enum_labels(type_: str) -> tuple[str, ...] | None:
     if not type_.startswith("ENUM("):
         return None
-    folded = fold(f"enum_range(NULL::{type_})")
-    return tuple(folded[0]) if folded else None
+    labels = fold(f"enum_range(NULL::{type_})")
+    return tuple(labels[0]) if labels else None
