@@ -15,7 +15,7 @@ from tacit.engine.amounts import NOTHING
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
-from .answers import frame_names, group_labels
+from .answers import frame_names
 from .budget import show
 from .compiled import Ask, Compiled
 from .decide import Decision
@@ -80,7 +80,7 @@ class Plan:
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         rows: list[int] = []
         for index, query in enumerate(self.queries):
-            labels, names = group_labels(query), frame_names([column.name for column in query.columns])
+            labels, names = list(query.labels), frame_names([column.name for column in query.columns])
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):
                     continue
