@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 
 _AVG_NOTE = "AVG: depends on the released count"
 _COMPUTED_NOTE = "computed: depends on the released values"
+_ROUNDING = 1 + 1e-6
 _WORDS = {
     "split": "budget split per query",
     "results": "noise on every result",
@@ -57,6 +58,8 @@ class Plan:
     queries: tuple[Query, ...]
     cells: Sequence[Cell]
     error: float
+    combined: float
+    """The same figure for the answer: what was released before and what would be bought, combined."""
     lower_bound: float
     """No strategy of this kind can have a smaller ``error``."""
     alternatives: Mapping[str, float]
@@ -122,7 +125,7 @@ class Plan:
             f"{_number(len(self.queries), 'query', 'queries')} over {_number(len(self.cells), 'cell', 'cells')}, "
             f"{show(Amount(self.epsilon, self.delta))}"
         ]
-        if self.bought.epsilon == self.epsilon:  # what is said of the whole batch holds for what is bought
+        if any(self.bought) and self.combined <= self.error * _ROUNDING:  # else its bounds would not be the answer's
             lines += self._strategy()
         elif any(self.bought):
             lines.append(f"strategy {self.strategy} for what is bought, {self._noise} noise")
@@ -167,7 +170,7 @@ def free(compiled: Compiled, confidence: float) -> Plan:
     nothing, workload = np.zeros(compiled.rows), compiled.workload
     return Plan(
         *(*NOTHING, NOTHING, NOTHING, "", confidence, "", "pure", workload.queries, workload.cells),
-        *(0.0, 0.0, {}, nothing, nothing, {}),
+        *(0.0, 0.0, 0.0, {}, nothing, nothing, {}),
     )
 
 
@@ -204,6 +207,7 @@ def predict(ask: Ask, compiled: Compiled, priced: Priced, decision: Decision, co
         queries=workload.queries,
         cells=workload.cells,
         error=weighed(alone),
+        combined=weighed(estimate.stderr),
         lower_bound=weighed(alone) * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
         alternatives={name: weighed(other) for name, other in others.items()},
         stderr=estimate.stderr,

@@ -93,7 +93,7 @@ class Table:
     version: str = ""
     path: tuple[str, ...] = ()
     """Schema and name in the database; the name alone when empty."""
-    view: str = ""
+    view: str = field(default="", repr=False)
     """The SELECT behind a view; a view is read as if that text stood in its place."""
 
     @property

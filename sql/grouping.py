@@ -40,7 +40,10 @@ def size_of(keys: list[Grouping]) -> int:
 
 def labels_of(keys: list[Grouping], sets: list[tuple[int, ...]]) -> list[str]:
     """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
-    shown = [[f"{key.column.name}={_shown(value)}" for value, _ in key.groups] for key in keys]
+    names = [key.column.own_name for key in keys]
+    if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
+        names = [key.column.name for key in keys]
+    shown = [[f"{name}={_shown(value)}" for value, _ in key.groups] for name, key in zip(names, keys, strict=True)]
     everything = _EVERYTHING if keys else ""
     return [
         ", ".join(parts) or everything for chosen in sets for parts in itertools.product(*(shown[i] for i in chosen))

@@ -260,3 +260,9 @@ def test_a_note_stays_with_its_row_in_a_union(con: Connection) -> None:
     frame = con.answer(sql, epsilon=1, confidence=1 - 1e-9).df()
     assert frame["note"].ne("").tolist() == [False, True, False]
     assert frame["value"].isna().tolist()[::2] == [False, False]
+
+
+def test_a_label_has_the_name_that_the_analyst_wrote(connect: Connect, policy: dict[str, Any]) -> None:
+    policy["tables"]["hospitals"]["columns"] = {"name": {"values": ["General"]}}
+    sql = "SELECT name, count(*) FROM visits JOIN hospitals ON patient_id = id GROUP BY name"
+    assert connect(policy=policy).explain(sql, epsilon=1).df()["group"].tolist() == ["name=General", "name=NULL"]
