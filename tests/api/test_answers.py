@@ -264,5 +264,5 @@ def test_a_note_stays_with_its_row_in_a_union(con: Connection) -> None:
 
 def test_a_label_has_the_name_that_the_analyst_wrote(connect: Connect, policy: dict[str, Any]) -> None:
     policy["tables"]["hospitals"]["columns"] = {"name": {"values": ["General"]}}
-    sql = "SELECT name, count(*) FROM visits JOIN hospitals ON patient_id = id GROUP BY name"
+    sql = "SELECT name, count(*) FROM visits JOIN hospitals ON patient_id = hospitals.id GROUP BY name"
     assert connect(policy=policy).explain(sql, epsilon=1).df()["group"].tolist() == ["name=General", "name=NULL"]
