@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any, overload
 
 import numpy as np
@@ -13,16 +12,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 from tacit.engine.amounts import NOTHING
+from tacit.sql.names import folded
 from tacit.sql.present import arranged, is_number, key_frame, leaf_values
-from tacit.sql.workload import KeyColumn, Query, Workload
+from tacit.sql.workload import Output, Query, Ratio, Stacked, Workload
 
 from .budget import show
 from .figures import Figures, Reckoning
 
 Floats = NDArray[np.float64]
 
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-"""DuckDB's own idea of case knows ASCII letters only."""
+_NO_ROWS = "no rows: the released count is not above zero"
+_FEW_ROWS = "too few rows: any value of the declared range is possible"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -38,6 +38,8 @@ class Answer:
     """Every output column, with the dtype of DuckDB's own frame; released numbers are float64."""
     labels: tuple[str, ...]
     """Each row's group in words."""
+    notes: Mapping[int, tuple[str, ...]]
+    """For each column of ``figures``, what is to be said of each row; mostly nothing."""
 
     @property
     def sql(self) -> str:
@@ -91,10 +93,13 @@ class Answers(Sequence[Answer]):
     def df(self) -> pd.DataFrame:
         """All answers in one long frame.
 
-        ``query`` counts from 0; ``group`` names the keys (empty without GROUP BY); ``low`` and ``high`` bound
-        the interval that holds the exact answer with probability ``confidence``, for each row by itself.
+        ``query`` counts from 0; ``group`` names the keys: empty without GROUP BY, without the keys that a subtotal adds
+        up over, after ``select 0:`` in a UNION ALL. ``low`` and ``high`` bound the interval that holds the exact answer
+        with probability ``confidence``, for each row by itself. An average whose released count is not above zero is
+        NaN, as SQL's average of no rows is NULL; ``note`` says so, and where too few rows leave the whole declared
+        range possible.
         """
-        parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column")}
+        parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         numbers: dict[str, list[Floats]] = {name: [] for name in ("value", "stderr", "low", "high")}
         for index, answer in enumerate(self.answers):
             labels = answer.labels
@@ -102,6 +107,7 @@ class Answers(Sequence[Answer]):
                 parts["query"] += [index] * len(labels)
                 parts["group"] += labels
                 parts["column"] += [answer.names[position]] * len(labels)
+                parts["note"] += answer.notes[position]
                 for name, column in numbers.items():
                     column.append(getattr(figures, name))
         return pd.DataFrame(
@@ -110,6 +116,7 @@ class Answers(Sequence[Answer]):
                 "group": pd.Series(parts["group"], dtype="str"),
                 "column": pd.Series(parts["column"], dtype="str"),
                 **{name: np.concatenate(column or [np.zeros(0)]) for name, column in numbers.items()},
+                "note": pd.Series(parts["note"], dtype="str"),
             }
         )
 
@@ -129,7 +136,10 @@ class Answers(Sequence[Answer]):
         )
 
     def __str__(self) -> str:
-        return f"{self!r}\n{self.df().to_string(index=False, max_rows=40, float_format=lambda v: f'{v:,.1f}')}"
+        frame = self.df()
+        if not frame["note"].any():
+            frame = frame.drop(columns="note")
+        return f"{self!r}\n{frame.to_string(index=False, max_rows=40, float_format=lambda v: f'{v:,.1f}')}"
 
 
 def frame(
@@ -162,19 +172,46 @@ def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
 
 def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
     found = Reckoning(query, keys, estimate, half_width, confidence)
-    figures = {i: found.figures(c.output) for i, c in enumerate(query.columns) if is_number(c.output)}
+    figures: dict[int, Figures] = {}
+    notes: dict[int, tuple[str, ...]] = {}
+    for i, c in enumerate(query.columns):
+        if is_number(c.output):
+            figures[i], notes[i] = _marked(found.figures(c.output), c.output, estimate.values)
     columns = [
         pd.Series(figures[i].value) if i in figures else pd.Series(found.column(c.output))
         for i, c in enumerate(query.columns)
     ]
-    labels = group_labels(query)
+    labels = list(query.labels)
     if query.arrangement is not None:
         leaves = leaf_values(query.arrangement.leaves, estimate.values)
         kept = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
         figures = {i: f.at(kept) for i, f in figures.items()}
         columns = [column.iloc[kept].reset_index(drop=True) for column in columns]
         labels = [labels[i] for i in kept]
-    return Answer(query, frame_names([c.name for c in query.columns]), figures, tuple(columns), tuple(labels))
+        notes = {i: tuple(note[row] for row in kept) for i, note in notes.items()}
+    names = frame_names([c.name for c in query.columns])
+    return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
+
+
+def _marked(figures: Figures, output: Output, values: Floats) -> tuple[Figures, tuple[str, ...]]:
+    """The figures with NaN for every average over no rows, as far as the released count tells, and a note for each."""
+    count, low, high = _averaged(output, values, len(figures.value))
+    empty, vague = count <= 0, (low < high) & (figures.low <= low) & (figures.high >= high)
+    notes = np.where(empty, _NO_ROWS, np.where(vague, _FEW_ROWS, ""))
+    return replace(figures, value=np.where(empty, np.nan, figures.value)), tuple(notes.tolist())
+
+
+def _averaged(output: Output, values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
+    """How many rows each average is over, as released, and the ends of its range; infinite for what is no average."""
+    match output:
+        case Ratio(denominator=rows):
+            return values[list(rows)], np.full(size, output.low), np.full(size, output.high)
+        case Stacked(parts):
+            found = [_averaged(part, values, n) for n, part in parts]
+            count, low, high = (np.concatenate(column) for column in zip(*found, strict=True))
+            return count, low, high
+    unbounded = np.full(size, np.inf)
+    return unbounded, -unbounded, unbounded
 
 
 def assemble(names: Sequence[str], columns: Sequence[pd.Series]) -> pd.DataFrame:
@@ -185,9 +222,7 @@ def assemble(names: Sequence[str], columns: Sequence[pd.Series]) -> pd.DataFrame
 
 
 def _plain(column: pd.Series) -> list[Any]:
-    """Python's own values; None for what is missing in a column that is not made of floats."""
-    if column.dtype.kind == "f":
-        return [float(value) for value in column]
+    """Python's own values; None for what is missing."""
     return [None if pd.isna(value) else _native(value) for value in column]
 
 
@@ -206,23 +241,14 @@ def frame_names(names: Sequence[str]) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     unique = []
     for name in names:
-        low = name.translate(_LOWER)
+        low = folded(name)
         if low in seen:
             while f"{low}_{seen[low]}" in seen:
                 seen[low] += 1
             name = f"{name}_{seen[low]}"
-        seen[name.translate(_LOWER)] = 1
+        seen[folded(name)] = 1
         unique.append(name)
     return tuple(unique)
-
-
-def group_labels(query: Query) -> list[str]:
-    """Each group in words, such as ``state=NY, sex=NULL``."""
-    return [", ".join(map(_key_label, query.keys, group)) for group in query.groups]
-
-
-def _key_label(key: KeyColumn, value: Any) -> str:
-    return f"{key.column}={'NULL' if value is None else value}"
 
 
 def _short(sql: str) -> str:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from tacit.sql import Catalog, Column, Range, Table, Values
+from tacit.sql.names import folded, meanings
 from tacit.sql.scratch import frame as typed_frame
 
 from .errors import PolicyError
@@ -44,18 +45,57 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
     A table that the policy does not name is private, and each of its rows is one unit.
     """
     schema = source.schema()
-    declared = _matched(policy.tables, (t.name for t in schema), policy, "tables", "table of the database")
-    return Catalog(tables=tuple(_table(policy, declared.get(t.name, TablePolicy()), t) for t in schema))
+    if not policy.trust_schema:
+        schema = tuple(replace(t, columns=tuple(c.untrusted() for c in t.columns)) for t in schema)
+    declared: dict[str, TablePolicy] = {}
+    for name, entry in policy.tables.items():
+        table = _meant(policy, name, schema)
+        if table in declared:
+            raise policy_error(policy.origin, f"tables.{name}", "is declared twice", "keep one of the two")
+        declared[table] = entry
+    catalog = Catalog(tables=tuple(_table(policy, declared.get(t.name, TablePolicy()), t) for t in schema))
+    _check_different([table.key for table in catalog.tables], "two tables")
+    return catalog
 
 
-def with_versions(catalog: Catalog, source: Source, key: bytes) -> Catalog:
-    """The catalog as of now: a table without a declared version has the version of its file.
+def tables_meant(name: str, tables: Iterable[Table | SourceTable]) -> list[str]:
+    """The names of the tables that somebody may mean by a name: one, unless ``s.t`` is in main and in s."""
+    meant = meanings(name)
+    return [t.name for t in tables if tuple(map(folded, t.path or ("main", t.name))) in meant]
+
+
+def _meant(policy: Policy, name: str, schema: Sequence[SourceTable]) -> str:
+    found = tables_meant(name, schema)
+    if not found:
+        known = [table.name for table in schema]
+        raise policy_error(policy.origin, f"tables.{name}", "is no table of the database", suggestion(name, known))
+    if len(found) > 1:
+        raise policy_error(
+            policy.origin,
+            f"tables.{name}",
+            f"can be read as {' and as '.join(t.name for t in schema if t.name in found)}",
+            'quote the parts of the name as in SQL, inside the quotes of TOML: \'"schema"."table"\' or \'"table"\'',
+        )
+    return found[0]
+
+
+def _check_different(keys: Sequence[object], what: str) -> None:
+    """DuckDB keeps names apart by this rule; a source that does not would bind a policy to the wrong one."""
+    if len(set(keys)) < len(keys):
+        raise PolicyError(f"the database has {what} of one name\nhint: rename one of them")
+
+
+def with_versions(catalog: Catalog, source: Source, declared: Mapping[str, str], key: bytes) -> Catalog:
+    """The catalog as of now: a version declared in the ledger comes first, then the policy's, then the file's own.
 
     Asked for at every batch, because a parquet or csv file can be replaced while the connection is open. ``key`` hides
     what the source's own versions are made of.
     """
+    said = {table: version for name, version in declared.items() for table in tables_meant(name, catalog.tables)}
     return Catalog(
-        tables=tuple(t if t.version else replace(t, version=source.version(t.name, key)) for t in catalog.tables)
+        tables=tuple(
+            replace(t, version=said.get(t.name) or t.version or source.version(t.name, key)) for t in catalog.tables
+        )
     )
 
 
@@ -64,10 +104,11 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
     if table.view:
         _check_view(policy, declared, table, path)
     names = [c.name for c in table.columns]
+    _check_different([folded(name) for name in names], f"two columns in {table.name} that are")
     columns = _matched(declared.columns, names, policy, f"{path}.columns", f"column of {table.name}")
     unit = declared.privacy_unit
     if unit is not None:
-        found = [name for name in names if name.lower() == unit.lower()]
+        found = [name for name in names if folded(name) == folded(unit)]
         if not found:
             raise policy_error(
                 policy.origin,
@@ -108,16 +149,14 @@ def _column(policy: Policy, declared: ColumnPolicy | None, column: SourceColumn,
     elif declared is not None and declared.min is not None:
         domain = _range(policy, declared, column, path)
     else:
-        domain = _schema_domain(column, policy.trust_schema)
-    return Column(name=column.name, type=column.type, nullable=column.nullable, domain=domain)
+        domain = _schema_domain(column)
+    return Column(name=column.name, type=column.type, nullable=column.nullable, domain=domain, recast=column.recast)
 
 
-def _schema_domain(column: SourceColumn, trusted: bool) -> Values | Range | None:
-    """What the schema itself declares. BOOLEAN is a fact about SQL; ENUM and CHECK may have come from the data."""
+def _schema_domain(column: SourceColumn) -> Values | Range | None:
+    """What the schema itself declares; where it is not trusted, that is no more than BOOLEAN, a fact about SQL."""
     if _family(column.type) == "boolean":
         return Values((False, True), None)
-    if not trusted:
-        return None
     if column.enum is not None:
         return Values(tuple(column.enum), None)
     low: Any = column.minimum
@@ -257,12 +296,12 @@ def _finite(value: Any) -> bool:
 def _matched(declared: Mapping[str, T], names: Iterable[str], policy: Policy, path: str, what: str) -> dict[str, T]:
     """The policy's entries under the database's own spelling; SQL names do not mind case."""
     names = list(names)
-    spelling = {name.lower(): name for name in names}
+    spelling = {folded(name): name for name in names}
     matched: dict[str, T] = {}
     for name, entry in declared.items():
-        if name.lower() not in spelling:
+        if folded(name) not in spelling:
             raise policy_error(policy.origin, f"{path}.{name}", f"is no {what}", suggestion(name, names))
-        key = spelling[name.lower()]
+        key = spelling[folded(name)]
         if key in matched:
             raise policy_error(policy.origin, f"{path}.{name}", "is declared twice", "keep one of the two")
         matched[key] = entry

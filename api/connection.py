@@ -69,7 +69,7 @@ class Connection:
     ) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
-        ``nonnegative`` and ``integer`` change no prediction: that is post-processing of the released values.
+        ``nonnegative`` changes no prediction: what it does to the errors depends on the released values.
         """
         with self._open(), guarded():
             return explain(

@@ -14,7 +14,8 @@
             ├── ProgrammingError
             │   ├── PrivacyParameterError   an ε, δ, error or confidence that is no such thing, or is missing
             │   ├── PolicyError          the policy cannot be read or says something impossible
-            │   └── SqlError             points at a span of the text (``sql``, ``start``, ``end``, ``hint``)
+            │   └── SqlError             points at a span of the text (``sql``, ``start``, ``end``, ``hint``);
+            │       │                ``errors`` has those of all queries of the batch, ``query`` says which
             │       ├── SqlSyntaxError   the text does not parse
             │       ├── UnknownNameError no such table or column
             │       ├── ParameterError   parameters that do not fit the placeholders
@@ -30,6 +31,7 @@ libraries underneath are replaced (``raise … from None``), because DuckDB's me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 
@@ -113,8 +115,24 @@ class SqlError(ProgrammingError):
         self.start = start
         self.end = end
         self.hint = hint
+        self.query: int | None = None
+        """Which query of the batch it is about, counted from 0 as ``answers`` are."""
+        self._all: tuple[SqlError, ...] = ()
+        self._complete = True
+
+    @property
+    def errors(self) -> tuple[SqlError, ...]:
+        """The errors of all queries of the batch, of which this is the first."""
+        return self._all or (self,)
 
     def __str__(self) -> str:
+        if not self._all:
+            return self._shown()
+        number = f"{len(self._all)} queries" if self._complete else f"more than {len(self._all) - 1} queries"
+        lines = [f"{number} of the batch cannot be answered"]
+        return "\n".join([*lines, *(f"query {error.query}: {error._shown()}" for error in self._all)])
+
+    def _shown(self) -> str:
         lines = [self.message]
         if self.end > self.start:
             lines += self._underlined()
@@ -134,6 +152,19 @@ class SqlError(ProgrammingError):
             width = min(width, 160 - column)
         line = line.replace("\t", " ")
         return [f"  {line}", "  " + " " * column + "^" * width]
+
+
+def all_of(errors: Sequence[SqlError], *, complete: bool) -> SqlError:
+    """One error for those of several queries: of the class of the first and at its place, and it prints them all.
+
+    ``complete`` says whether all queries were looked at.
+    """
+    first = errors[0]
+    if len(errors) == 1:
+        return first
+    joint = type(first)(first.message, sql=first.sql, start=first.start, end=first.end, hint=first.hint)
+    joint.query, joint._all, joint._complete = first.query, tuple(errors), complete
+    return joint
 
 
 class SqlSyntaxError(SqlError):

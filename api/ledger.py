@@ -24,8 +24,8 @@ from tacit.engine import curate
 from tacit.engine.amounts import Amount, to_delta, to_epsilon
 from tacit.engine.ledger import Ledger
 from tacit.engine.ledger import verify as _verify
-from tacit.sql.names import folded
 
+from .catalog import tables_meant
 from .connection import Connection, Number
 from .errors import InterfaceError, LedgerError, PolicyError
 from .policy import load_policy, suggestion
@@ -68,9 +68,13 @@ def declare_version(books: Books, table: str, version: str) -> None:
         if not isinstance(value, str) or not value:
             raise InterfaceError(f'{name} must be a name\nhint: declare_version(con, "visits", "2026-02")')
     if isinstance(books, Connection):
-        known = [t.name for t in books.catalog.tables]
-        if folded(table) not in (folded(name) for name in known):
-            raise PolicyError(f"there is no table {table!r}\nhint: {suggestion(table, known)}")
+        tables = books.catalog.tables
+        meant = tables_meant(table, tables)
+        if len(meant) != 1:
+            problem = f"{' and '.join(meant)} can both be meant by" if meant else "there is no table"
+            hint = "quote the name as in SQL" if meant else suggestion(table, [t.name for t in tables])
+            raise PolicyError(f"{problem} {table!r}\nhint: {hint}")
+        (table,) = meant
     curate.declare_version(_opened(books), table, version)
 
 

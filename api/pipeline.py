@@ -15,7 +15,7 @@ from tacit.sql.present import rehearse
 from .answers import Answers, frame, key_frames
 from .decide import decide
 from .evidence import cell_frame, contributing
-from .plan import Plan, predict
+from .plan import Plan, free, predict
 from .steps import (
     Ask,
     Desk,
@@ -77,8 +77,9 @@ def explain(desk: Desk, ask: Ask) -> Plan:
     """Say what ``answer`` would do and how exact it would be. Reads no private row and spends nothing."""
     compiled = compile_ask(desk, ask)
     if not compiled.blocks:
-        return predict(compiled, None, NOTHING, ask.confidence)
+        return free(compiled, ask.confidence)
     ledger = desk.purse.peek()
-    purchase = decide(desk, ask, compiled, ledger, dry=True).purchase
+    decision = decide(desk, ask, compiled, ledger, dry=True)
+    purchase = decision.purchase
     cost = NOTHING if purchase is None else quote(ledger, purchase.priced, desk.purse)
-    return predict(compiled, price(desk, ask, compiled), cost, ask.confidence)
+    return predict(ask, compiled, price(desk, ask, compiled), decision, cost)

@@ -11,17 +11,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, baselines
+from tacit.engine.amounts import NOTHING
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
-from .answers import frame_names, group_labels
+from .answers import frame_names
 from .budget import show
-from .steps import Compiled, Priced
+from .compiled import Ask, Compiled
+from .decide import Decision
+from .steps import Priced, total
 
 Floats = NDArray[np.float64]
 
 _AVG_NOTE = "AVG: depends on the released count"
 _COMPUTED_NOTE = "computed: depends on the released values"
+_ROUNDING = 1 + 1e-6
 _WORDS = {
     "split": "budget split per query",
     "results": "noise on every result",
@@ -31,16 +35,22 @@ _WORDS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Plan:
-    """The strategy for a batch and the error that it predicts; computed from the batch alone, free to look at.
+    """What ``answer`` would do and how exact it would be; computed without a private row, free to look at.
 
-    ``error``, ``alternatives`` and ``lower_bound`` are expected squared errors, summed over the batch after
-    each row is divided by its largest entry and weighted: the figure that strategies compete on.
+    ``stderr`` and ``half_width`` are those of the answer: what was released before and what would be bought, combined.
+    ``error``, ``alternatives`` and ``lower_bound`` are about the whole batch bought anew at ``epsilon`` and ``delta``:
+    expected squared errors, summed after each row is divided by its largest entry and weighted, which is the figure
+    that strategies compete on.
     """
 
     epsilon: Decimal
     delta: Decimal
     cost: Amount
     """What answering would charge now: zero when a stored release is good enough."""
+    bought: Amount
+    """What would be measured anew, at this price; zero where nothing is."""
+    why: str
+    """Why it costs what it costs, in a sentence."""
     confidence: float
     strategy: str
     privacy: str
@@ -48,6 +58,8 @@ class Plan:
     queries: tuple[Query, ...]
     cells: Sequence[Cell]
     error: float
+    combined: float
+    """The same figure for the answer: what was released before and what would be bought, combined."""
     lower_bound: float
     """No strategy of this kind can have a smaller ``error``."""
     alternatives: Mapping[str, float]
@@ -71,7 +83,7 @@ class Plan:
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         rows: list[int] = []
         for index, query in enumerate(self.queries):
-            labels, names = group_labels(query), frame_names([column.name for column in query.columns])
+            labels, names = list(query.labels), frame_names([column.name for column in query.columns])
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):
                     continue
@@ -109,17 +121,30 @@ class Plan:
     def _summary(self) -> list[str]:
         if not self.strategy:
             return ["reads no private row: free"]
-        noise = "Laplace" if self.privacy == "pure" else "Gaussian"
         lines = [
             f"{_number(len(self.queries), 'query', 'queries')} over {_number(len(self.cells), 'cell', 'cells')}, "
-            f"{show(Amount(self.epsilon, self.delta))}",
-            f"strategy {self.strategy}, {noise} noise; squared error ≤ {1 + self.gap:.3g} times the least possible",
+            f"{show(Amount(self.epsilon, self.delta))}"
+        ]
+        if any(self.bought) and self.combined <= self.error * _ROUNDING:  # else its bounds would not be the answer's
+            lines += self._strategy()
+        elif any(self.bought):
+            lines.append(f"strategy {self.strategy} for what is bought, {self._noise} noise")
+        lines.append(self.why)
+        lines.append(f"half_width is at {self.confidence:.0%} confidence, for each figure by itself")
+        return lines
+
+    @property
+    def _noise(self) -> str:
+        return "Laplace" if self.privacy == "pure" else "Gaussian"
+
+    def _strategy(self) -> list[str]:
+        lines = [
+            f"strategy {self.strategy}, {self._noise} noise; "
+            f"squared error ≤ {1 + self.gap:.3g} times the least possible"
         ]
         for name, error in self.alternatives.items():
             ratio = np.sqrt(error / self.error) if self.error > 0 else 1.0
             lines.append(f"  {_WORDS.get(name, name)}: {ratio:.2f} times the error of this plan")
-        lines.append("already released: answering costs nothing" if not any(self.cost) else f"costs {show(self.cost)}")
-        lines.append(f"half_width is at {self.confidence:.0%} confidence, for each figure by itself")
         return lines
 
 
@@ -140,15 +165,18 @@ def _predicted(output: Output, count: int) -> tuple[list[int], list[str]]:
     return [-1] * count, [_COMPUTED_NOTE] * count
 
 
-def predict(compiled: Compiled, priced: Priced | None, cost: Amount, confidence: float) -> Plan:
-    """The plan as its reader sees it; ``priced=None`` for a batch that reads no private row."""
+def free(compiled: Compiled, confidence: float) -> Plan:
+    """The plan of a batch that reads no private row."""
+    nothing, workload = np.zeros(compiled.rows), compiled.workload
+    return Plan(
+        *(*NOTHING, NOTHING, NOTHING, "", confidence, "", "pure", workload.queries, workload.cells),
+        *(0.0, 0.0, 0.0, {}, nothing, nothing, {}),
+    )
+
+
+def predict(ask: Ask, compiled: Compiled, priced: Priced, decision: Decision, cost: Amount) -> Plan:
+    """The plan as its reader sees it; ``priced`` is the whole batch bought anew."""
     workload, rows = compiled.workload, compiled.rows
-    if priced is None:
-        nothing = np.zeros(rows)
-        return Plan(
-            *(cost.epsilon, cost.delta, cost, confidence, "", "pure", workload.queries, workload.cells),
-            *(0.0, 0.0, {}, nothing, nothing, {}),
-        )
     plan, epsilon, delta = priced.plan, priced.epsilon, priced.delta
     query_of_row = np.zeros(rows, dtype=np.int64)
     for index, query in reversed(list(enumerate(workload.queries))):
@@ -158,23 +186,55 @@ def predict(compiled: Compiled, priced: Priced | None, cost: Amount, confidence:
     scale = np.divide(1.0, largest, out=np.zeros(rows), where=largest > 0)
     weights = np.ones(rows) if compiled.weights is None else compiled.weights
 
-    def total(stderr: Floats) -> float:
+    def weighed(stderr: Floats) -> float:
         return float(np.sum(weights * (stderr * scale) ** 2))
 
-    stderr = plan.stderr(epsilon, delta)
+    alone = plan.stderr(epsilon, delta)
+    estimate = decision.predicted(compiled)
+    if ask.integer:
+        estimate = estimate.rounded()
+    purchase = decision.purchase
+    used = plan if purchase is None else purchase.priced.plan
     return Plan(
         epsilon=epsilon,
         delta=delta,
         cost=cost,
-        confidence=confidence,
-        strategy=plan.name,
-        privacy=plan.privacy,
+        bought=NOTHING if purchase is None else purchase.priced.cost,
+        why=_why(ask, priced, decision, cost),
+        confidence=ask.confidence,
+        strategy=used.name,
+        privacy=used.privacy,
         queries=workload.queries,
         cells=workload.cells,
-        error=total(stderr),
-        lower_bound=total(stderr) * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
-        alternatives={name: total(other) for name, other in others.items()},
-        stderr=stderr,
-        half_width=plan.half_width(epsilon, delta, confidence),
+        error=weighed(alone),
+        combined=weighed(estimate.stderr),
+        lower_bound=weighed(alone) * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
+        alternatives={name: weighed(other) for name, other in others.items()},
+        stderr=estimate.stderr,
+        half_width=estimate.half_width(ask.confidence),
         alternative_stderr=others,
+    )
+
+
+def _why(ask: Ask, priced: Priced, decision: Decision, cost: Amount) -> str:
+    """The cost in words, and the reason where it is not what was asked for."""
+    reading = f"reading it counts {show(total(r.cost for r in decision.read))} against your own cap"
+    known = f"what others paid for ({reading})" if decision.read else "what was released before"
+    if decision.purchase is None:
+        if decision.read:
+            return f"already released, and others paid for it: answering costs nothing, but {reading}"
+        return "already released: answering costs nothing"
+    bought = decision.purchase.priced.cost
+    if not any(cost):
+        return "paid for before, and never released: answering costs nothing"
+    said = f"costs {show(cost)}"
+    if cost != bought:
+        said += f", which is what a release at {show(bought)} adds under this ledger's rule"
+    if bought == priced.cost:
+        return said if not decision.used or not ask.refresh else f"{said}; the answer combines it with {known}"
+    if ask.error is not None:
+        return f"{said}: with {known}, that is enough for ±{ask.error:g}"
+    return (
+        f"{said}: {known} answers part of the batch; "
+        f"buying the rest for that makes the whole as exact as {show(priced.cost)} would"
     )

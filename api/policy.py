@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from tacit.engine.amounts import to_delta, to_epsilon
 from tacit.sql import Limits
+from tacit.sql.names import folded
 
 from .errors import PolicyError, PrivacyParameterError
 
@@ -314,10 +315,10 @@ def policy_error(origin: str, path: str, what: str, instead: str) -> PolicyError
 
 def suggestion(name: str, known: Collection[str]) -> str:
     """The nearest valid name, or all of them."""
-    by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    by_folded = {folded(k): k for k in known}
+    close = difflib.get_close_matches(folded(name), by_folded, n=1)
     if close:
-        return f"did you mean {by_lower[close[0]]}?"
+        return f"did you mean {by_folded[close[0]]}?"
     return f"one of {', '.join(sorted(known))}" if known else "there is none"
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -25,7 +25,6 @@ from tacit.engine import (
 from tacit.engine.amounts import exact_sum
 from tacit.engine.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
-from tacit.sql.names import folded
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Linear, Output, Stacked, Workload
@@ -41,6 +40,8 @@ T = TypeVar("T")
 __all__ = ["Ask", "Compiled", "Desk", "Priced", "Release", "combine"]
 
 _KEPT_PLANS = 32
+_SHOWN = 20
+"""So many queries are named in one error."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,8 @@ class Desk:
     def catalog(self) -> Catalog:
         """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
         ledger = self.purse.peek()
-        versions = {} if ledger is None else ledger.versions()
-        declared = {folded(name): version for name, version in versions.items()}
-        tables = (replace(t, version=declared.get(folded(t.name), t.version)) for t in self.schema.tables)
-        return with_versions(Catalog(tuple(tables)), self.source, self.purse.key)
+        declared = {} if ledger is None else ledger.versions()
+        return with_versions(self.schema, self.source, declared, self.purse.key)
 
 
 def compile_ask(desk: Desk, ask: Ask) -> Compiled:
@@ -126,16 +125,53 @@ def read_public(source: Source, compiled: Compiled) -> NDArray[np.float64]:
 
 
 def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
-    """Choose the plan, and with ``error=`` the smallest ε; the cost follows from the two."""
+    """Choose the plan, and with ``error=`` the smallest ε; the cost follows from the two.
+
+    What is refused is refused before a plan is looked up: plans are kept by the rows that they measure, and whether a
+    request is sound depends on its queries too.
+    """
+    _check_request(ask, compiled)
     key = _hash(
         *(compiled.fingerprint, str(ask.epsilon), str(ask.delta), ask.error),
-        *(ask.confidence if ask.error else None, ask.weights, ask.strategy),
+        *(ask.confidence if ask.error else None, _listed(compiled.weights), ask.strategy, desk.purse.rule),
     )
     if key not in desk.plans:
         if len(desk.plans) >= _KEPT_PLANS:
             desk.plans.pop(next(iter(desk.plans)))
         desk.plans[key] = _priced(ask, compiled, desk.purse.rule)
     return desk.plans[key]
+
+
+def _check_request(ask: Ask, compiled: Compiled) -> None:
+    if ask.error is not None:
+        _check_promised(compiled)
+    elif ask.epsilon is None:
+        raise PrivacyParameterError(
+            "no budget was named for this batch\n"
+            "hint: write epsilon=0.5, or error=10 for the smallest budget that reaches it; for calls that "
+            "cannot say, set con.spend = 0.1 or spend = 0.1 under [budget] in the policy"
+        )
+
+
+def _check_promised(compiled: Compiled) -> None:
+    """``error=`` is for figures whose error does not depend on the released values."""
+    computed = [
+        index
+        for index, query in enumerate(compiled.workload.queries)
+        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
+    ]
+    if computed:
+        shown = ", ".join(map(str, computed[:_SHOWN])) + (", …" if len(computed) > _SHOWN else "")
+        raise PrivacyParameterError(
+            f"error= cannot be promised for query {shown}: the error of AVG and of other computed figures depends "
+            "on the released values\n"
+            "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
+        )
+
+
+def _listed(weights: NDArray[np.float64] | None) -> list[float] | None:
+    """Weights by row, because the same rows can belong to other queries."""
+    return None if weights is None else weights.tolist()
 
 
 def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
@@ -149,16 +185,11 @@ def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
             plan, epsilon = choose_plan_for_error(
                 compiled.blocks, ask.error, ask.confidence, ask.delta, target=target, **how
             )
-    elif ask.epsilon is not None:
-        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
     else:
-        raise PrivacyParameterError(
-            "no budget was named for this batch\n"
-            "hint: write epsilon=0.5, or error=10 for the smallest budget that reaches it; for calls that "
-            "cannot say, set con.spend = 0.1 or spend = 0.1 under [budget] in the policy"
-        )
+        assert ask.epsilon is not None
+        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
     # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
-    fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, ask.weights)
+    fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, _listed(compiled.weights))
     return Priced(plan, epsilon, ask.delta, fingerprint, compiled.units)
 
 
@@ -287,16 +318,8 @@ def _is_linear(output: Output) -> bool:
 
 
 def linear_rows(compiled: Compiled) -> NDArray[np.int64]:
-    """The rows left to measure that ``error=`` speaks of; refuses AVG, whose error no plan can promise."""
-    rows: set[int] = set()
-    for index, query in enumerate(compiled.workload.queries):
-        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns):
-            raise PrivacyParameterError(
-                f"error= cannot be promised for query {index}: the error of AVG and of other computed figures depends "
-                "on the released values\n"
-                "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
-            )
-        rows.update(rows_used(query))
+    """The rows left to measure that ``error=`` speaks of."""
+    rows = {row for query in compiled.workload.queries for row in rows_used(query)}
     rows &= {int(row) for block in compiled.blocks for row in block.rows}
     return np.array(sorted(rows), dtype=np.int64)
 

@@ -171,7 +171,7 @@ class Ledger:
             return tuple(analyst_names(connection))
 
     def versions(self) -> dict[str, str]:
-        """The version of every table of which one was declared, by the name it was declared for."""
+        """The version of every table of which one was declared, by the name it was declared for; the latest last."""
         with self.transaction(write=False) as connection:
             last = standing_now(connection, self.path).version
             seen, found = self._versions
@@ -179,7 +179,9 @@ class Ledger:
                 new = entries(connection, self.path, "WHERE kind = 'version' AND id > ?", seen)
                 if not new or new[-1].id != last:
                     raise damaged(self.path)
-                self._versions = last, {**found, **{entry.fingerprint: entry.detail for entry in new}}
+                latest = {entry.fingerprint: entry.detail for entry in sorted(new, key=lambda entry: entry.id)}
+                older = {name: version for name, version in found.items() if name not in latest}
+                self._versions = last, older | latest
         return dict(self._versions[1])
 
     def charge(self, request: Request) -> Charge:

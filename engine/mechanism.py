@@ -134,6 +134,21 @@ def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 
     return tuple(results)
 
 
+def unmeasured(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
+    """What ``measure`` would return, with zeros for the noisy values: enough to predict errors, and data-free."""
+    return tuple(
+        Measurement(
+            part.lattice.L_int,
+            part.lattice.exponent,
+            np.zeros(part.lattice.L_int.shape[0], dtype=np.int64),
+            noise.step,
+            noise.kind,
+            noise.scale,
+        )
+        for part, noise in zip(plan.parts, plan.calibrate(epsilon, delta), strict=True)
+    )
+
+
 def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
     """The shares that attain ``plan.joint_error``: proportional to the cube (square) root, as exact
     fractions summing to 1."""

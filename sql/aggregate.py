@@ -148,7 +148,7 @@ class AggregateReader:
         for column in present:
             attribute = self._relation.base.attribute(column)
             attribute.ask(IS_NULL)
-            asks.append(Asks(column.name, attribute.ask(NOT_NULL)))
+            asks.append(Asks(attribute.column.name, attribute.ask(NOT_NULL)))
         return Form(((1.0, Atom(self._relation.base, Block(where, (), _both(*asks) if asks else None, measure))),))
 
     def _count(self, where: Predicate) -> Form:

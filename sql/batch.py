@@ -20,8 +20,9 @@ RowSpec = tuple[tuple[float, int], ...]
 class TableBatch:
     """What the batch asks of one base: a table, or private tables joined."""
 
-    def __init__(self, table: Table, private: tuple[tuple[str, Join], ...] = ()) -> None:
+    def __init__(self, table: Table, labels: tuple[str, str], private: tuple[tuple[str, Join], ...] = ()) -> None:
         self.table = table
+        self._labels = labels
         self.private = private
         self.joins: dict[Join, str] = {}
         """Public tables joined to the base, each with its label."""
@@ -41,22 +42,36 @@ class TableBatch:
         return [self._measures[name] for name in sorted(self._measures)]
 
     def attribute(self, column: Column) -> Attribute:
-        """The questions put to a column so far."""
-        return self._attributes.setdefault(column.name, Attribute(column))
+        """The questions put to a column so far. Its column's name is the one to ask under.
+
+        A stored column can be named like the text of an expression; the two are told apart here.
+        """
+        known = self._attributes.get(column.name)
+        if known is None:
+            known = self._attributes[column.name] = Attribute(column)
+        return known if known.column.reference == column.reference else self.attribute(_renamed(column, "another"))
 
     def measure(self, measure: Measure) -> str:
         """Remember a summed column, and the name it goes by; a view can declare another clamp for the same column."""
         known = self._measures.setdefault(measure.name, measure)
         if known == measure:
             return measure.name
-        column = measure.column
-        name = f"{column.name} within [{measure.low!r}, {measure.high!r}]"
-        other = replace(measure, column=replace(column, name=name, expression=column.reference, inputs=column.stored))
-        return self._measures.setdefault(name, other).name
+        within = f"within [{measure.low!r}, {measure.high!r}]"
+        return self.measure(replace(measure, column=_renamed(measure.column, within)))
 
     def join(self, join: Join) -> str:
         """The label of a joined public table; the same join is made once for the whole batch."""
-        return self.joins.setdefault(join, f"j{len(self.joins)}")
+        return self.joins.setdefault(join, f"{self._labels[1]}{len(self.joins)}")
+
+    def joined(self, join: Join) -> TableBatch:
+        """What is asked when one more private table is joined to the base."""
+        private = (*self.private, (f"{self._labels[0]}{len(self.private)}", join))
+        return TableBatch(self.table, self._labels, private)
+
+
+def _renamed(column: Column, how: str) -> Column:
+    """The same column under a longer name."""
+    return replace(column, name=f"{column.name} {how}", expression=column.reference, inputs=column.stored)
 
 
 class BatchReader:
@@ -79,12 +94,12 @@ class BatchReader:
 
     def table(self, table: Table) -> TableBatch:
         """What is asked of a table so far."""
-        return self._tables.setdefault(table.name, TableBatch(table))
+        return self._tables.setdefault(table.key, TableBatch(table, self.catalog.labels))
 
     def joined(self, left: TableBatch, join: Join) -> TableBatch:
         """What is asked of private tables joined."""
-        private = (*left.private, (f"p{len(left.private)}", join))
-        return self._tables.setdefault((left.table.name, private), TableBatch(left.table, private))
+        base = left.joined(join)
+        return self._tables.setdefault((base.table.key, base.private), base)
 
     def block_rows(self, table: TableBatch, block: Block) -> tuple[int, ...]:
         """The numbers of a block's rows; equal blocks are one."""

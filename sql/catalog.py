@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from .names import folded
+
+_LABELS = ("p", "j")
+"""What the labels of joined private and public tables begin with."""
 
 Bound = int | float | Decimal | date | datetime
 
@@ -34,6 +39,7 @@ class Column:
     """A column with its DuckDB type and what is declared of it; or one that is computed from such columns."""
 
     name: str
+    """Unlike that of any other column of a scan; a column of a joined table has the table's label before it."""
     type: str
     nullable: bool = True
     domain: Values | Range | None = None
@@ -43,6 +49,10 @@ class Column:
     """The stored columns that a derived one is computed from."""
     growth: tuple[int, int] = (1, 0)
     """(a, b): a text in it has at most a times the bytes of the longest stored text it reads, plus b."""
+    label: str = ""
+    """The joined table that holds a stored column; empty for the base."""
+    recast: bool = False
+    """Whether the scan must cast the stored column to ``type``, because the type that it is stored with is private."""
 
     @property
     def reference(self) -> str:
@@ -53,6 +63,20 @@ class Column:
     def stored(self) -> tuple[Column, ...]:
         """The stored columns behind this one."""
         return self.inputs or (self,)
+
+    @property
+    def own_name(self) -> str:
+        """The name that the column has in its own table."""
+        return self.name.removeprefix(f"{self.label}.") if self.label else self.name
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The joined tables that the column's value comes from."""
+        return frozenset(column.label for column in self.stored if column.label)
+
+    def of(self, label: str) -> Column:
+        """The column as the scan calls it when its table is joined under a label."""
+        return replace(self, name=f"{label}.{self.name}", label=label)
 
 
 @dataclass(frozen=True)
@@ -71,8 +95,13 @@ class Table:
     version: str = ""
     path: tuple[str, ...] = ()
     """Schema and name in the database; the name alone when empty."""
-    view: str = ""
+    view: str = field(default="", repr=False)
     """The SELECT behind a view; a view is read as if that text stood in its place."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Which table of the database this is: equal for equal tables only."""
+        return tuple(map(folded, self.path or ("main", self.name)))
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:
@@ -93,6 +122,26 @@ class Catalog:
     def _by_name(self) -> dict[str, Table]:
         return {folded(table.name): table for table in self.tables}
 
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, ...], Table]:
+        return {table.key: table for table in self.tables}
+
     def table(self, name: str) -> Table | None:
-        """Look a table up as SQL does, without regard to case; ``schema.table`` outside the main schema."""
+        """A table by the name that it has here (see ``names.spelled``), without regard to case."""
         return self._by_name.get(folded(name))
+
+    def at(self, schema: str, name: str) -> Table | None:
+        """A table by its place in the database; an empty schema is the main one."""
+        return self._by_key.get((folded(schema) or "main", folded(name)))
+
+    @cached_property
+    def labels(self) -> tuple[str, str]:
+        """What labels of joined private and public tables begin with: such that no column is spelt ``label.name``."""
+        names = [folded(column.name) for table in self.tables for column in table.columns]
+        return tuple(_unspelt(letter, names) for letter in _LABELS)  # type: ignore[return-value]
+
+
+def _unspelt(start: str, names: Iterable[str]) -> str:
+    while any(re.match(rf"{start}[0-9]+\.", name) for name in names):
+        start += "_"
+    return start

@@ -11,6 +11,7 @@ from tacit.errors import SqlError
 
 from .catalog import Bound
 from .constants import Parameters, constant, is_constant
+from .names import folded
 from .parse import Limits, Statement, bare, parse_batch
 
 Bounds = tuple[Bound | None, Bound | None]
@@ -43,14 +44,14 @@ def _comparisons(expression: str) -> Iterator[tuple[str, Bound | None, Bound | N
             continue
         if isinstance(node, exp.Between):
             yield (
-                column.name.lower(),
+                folded(column.name),
                 _bound(node.args["low"], statement),
                 _bound(node.args["high"], statement),
             )
         elif isinstance(node, exp.GTE):
-            yield column.name.lower(), _bound(node.expression, statement), None
+            yield folded(column.name), _bound(node.expression, statement), None
         elif isinstance(node, exp.LTE):
-            yield column.name.lower(), None, _bound(node.expression, statement)
+            yield folded(column.name), None, _bound(node.expression, statement)
 
 
 def _bound(node: exp.Expr, statement: Statement) -> Bound | None:

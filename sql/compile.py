@@ -8,15 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from tacit.errors import LimitError
+from tacit.errors import LimitError, SqlError, all_of
 
 from .batch import BatchReader
 from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
-from .parse import Limits, Statement, parse_batch
+from .parse import Chunk, Limits, Statement, split_batch
 from .statement import read_query
 from .workload import Query, Workload
+
+_MOST_ERRORS = 20
+"""So many errors are shown at once."""
 
 
 def compile_batch(
@@ -24,12 +27,13 @@ def compile_batch(
 ) -> Workload:
     """Compile a batch against a catalog. Deterministic, and reads no data.
 
-    Raises subclasses of SqlError, each with the span that it is about.
+    Raises subclasses of SqlError, each with the span that it is about: all errors of the batch's queries at once, as
+    ``errors`` of the first.
     """
     limits = limits or Limits()
     parameters = Parameters(params)
     reader = BatchReader(catalog, parameters, limits)
-    queries = tuple(_read(reader, statement) for statement in parse_batch(batch, limits))
+    queries = _read_all(reader, split_batch(batch, limits))
     parameters.check_all_used()
     parts: list[TableCells] = []
     width = 0
@@ -47,6 +51,23 @@ def compile_batch(
     if not np.all(np.isfinite(matrix)):
         raise LimitError("a number in the batch is too large to compute with", hint="use smaller factors")
     return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))
+
+
+def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]:
+    """Every query; or one error that holds those of all queries."""
+    queries: list[Query] = []
+    found: list[SqlError] = []
+    for number, chunk in enumerate(chunks):
+        try:
+            queries.append(_read(reader, chunk.parsed(reader.limits)))
+        except SqlError as error:
+            error.query = number
+            found.append(error)
+            if not error.sql or len(found) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
+                break
+    if found:
+        raise all_of(found, complete=len(found) < _MOST_ERRORS)
+    return tuple(queries)
 
 
 def _read(reader: BatchReader, statement: Statement) -> Query:

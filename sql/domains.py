@@ -77,7 +77,7 @@ def groups(
             f"the values that the policy declares for {column.name} are not of its type, {column.type}",
             sql=source, start=start, end=end, hint=f"declare values of type {column.type}",
         ) from None  # fmt: skip
-    name = column.name
+    name = attribute.column.name
     once = {place: value for value, place in reversed([*zip(values, places, strict=True)])}  # two spellings, one value
     found: list[tuple[Any, Predicate]] = [
         (value, Asks(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))

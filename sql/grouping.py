@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from sqlglot import exp
 
 from .catalog import Column, Values
 from .predicate import Predicate
+
+_EVERYTHING = "(all)"
+_MISREAD = re.compile(r"^NULL$|^'|[=,]|[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,26 @@ def key_type(column: Column) -> str:
 def size_of(keys: list[Grouping]) -> int:
     """How many groups the keys make together."""
     return math.prod(len(key.groups) for key in keys)
+
+
+def labels_of(keys: list[Grouping], sets: list[tuple[int, ...]]) -> list[str]:
+    """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
+    names = [key.column.own_name for key in keys]
+    if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
+        names = [key.column.name for key in keys]
+    shown = [[f"{name}={_shown(value)}" for value, _ in key.groups] for name, key in zip(names, keys, strict=True)]
+    everything = _EVERYTHING if keys else ""
+    return [
+        ", ".join(parts) or everything for chosen in sets for parts in itertools.product(*(shown[i] for i in chosen))
+    ]
+
+
+def _shown(value: Any) -> str:
+    """A key's value; text that could be read as something else in quotes."""
+    if value is None:
+        return "NULL"
+    plain = not isinstance(value, str) or (value.strip() and value == value.strip() and not _MISREAD.search(value))
+    return str(value) if plain else "'" + value.replace("'", "''") + "'"
 
 
 def group_nodes(node: exp.Expr) -> list[exp.Expr]:

@@ -1,11 +1,14 @@
-"""Help with misspelt names."""
+"""What a name is: how DuckDB compares names, how a table's is spelt, and help with misspelt ones."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from string import ascii_lowercase, ascii_uppercase
 
+_PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
+_QUOTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))?")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -18,6 +21,36 @@ def folded(name: str) -> str:
     return name.translate(_LOWER)
 
 
+def spelled(path: Sequence[str]) -> str:
+    """A table's name, different for different tables: with its schema unless that is main, quoted where SQL must.
+
+    >>> spelled(("main", "visits")), spelled(("s", "t")), spelled(("main", "s.t"))
+    ('visits', 's.t', '"s.t"')
+    """
+    if folded(path[0]) == "main":
+        return _quoted(path[1]) if "." in path[1] else path[1]
+    return ".".join(_quoted(part) if set(part) & {".", '"'} else part for part in path)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def meanings(name: str) -> frozenset[tuple[str, str]]:
+    """The (schema, table), folded, that a name in a policy can stand for: quotes leave one reading, as in SQL.
+
+    >>> sorted(meanings("S.t")), sorted(meanings('s."t"'))
+    ([('main', 's.t'), ('s', 't')], [('main', 's."t"'), ('s', 't')])
+    """
+    text = folded(name)
+    if _QUOTED.fullmatch(text) and '"' in text:
+        parts = [p[1:-1].replace('""', '"') if p[0] == '"' else p for p in _PART.findall(text)]
+        splits = [("main", *parts)[-2:]]
+    else:
+        splits = [(text[:i], text[i + 1 :]) for i, letter in enumerate(text) if letter == "."]
+    return frozenset([("main", text), *splits])
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """A hint for a name that does not exist: the closest known one, or a few of them.
 
@@ -26,8 +59,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
     >>> nearest("zzz", ["age", "state"])
     'there are age, state'
     """
-    lowered = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), lowered, n=1)
+    lowered = {folded(k): k for k in known}
+    close = difflib.get_close_matches(folded(name), lowered, n=1)
     if close:
         return f"did you mean {lowered[close[0]]}?"
     if not known:

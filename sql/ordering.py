@@ -99,7 +99,7 @@ def ordering(type_: str) -> Ordering | None:
         return _dates()
     if type_ == "TIMESTAMP":
         return _timestamps()
-    if type_ == "VARCHAR" or type_.startswith("ENUM("):
+    if type_ == "VARCHAR" or (type_.startswith("ENUM(") and not type_.endswith("]")):
         return _texts()
     return None
 

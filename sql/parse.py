@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
-from tacit.errors import LimitError, ParameterError, SqlSyntaxError, UnsupportedSqlError
+from tacit.errors import LimitError, ParameterError, SqlError, SqlSyntaxError, UnsupportedSqlError
 
 DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
@@ -90,11 +90,32 @@ def bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """The text of one statement, not parsed yet."""
+
+    source: str
+    tokens: list[Token]
+    error: SqlError | None = None
+    """Why there is nothing to parse."""
+
+    def parsed(self, limits: Limits) -> Statement:
+        """The statement; raises only errors that point at the text."""
+        if self.error is not None:
+            raise self.error
+        return _parse_one(self.tokens, self.source, limits)
+
+
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statement]:
     """The statements of a batch, parsed one by one so that one tree is kept at a time.
 
     Raises only errors that point at the text.
     """
+    return (chunk.parsed(limits) for chunk in split_batch(batch, limits))
+
+
+def split_batch(batch: str | Sequence[str], limits: Limits) -> list[Chunk]:
+    """The texts of the statements of a batch; raises only what concerns the batch as a whole."""
     texts = [batch] if isinstance(batch, str) else batch
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise SqlSyntaxError("a batch is one SQL string or a list of them", hint='write ["SELECT …", "SELECT …"]')
@@ -102,7 +123,7 @@ def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statemen
         raise LimitError(
             f"the batch is longer than {limits.characters:,} characters", hint="split it into several batches"
         )
-    chunks = [(tokens, text) for text in texts for tokens in _chunks(text)]
+    chunks = [chunk for text in texts for chunk in _chunks(text)]
     if len(chunks) > limits.statements:
         raise LimitError(
             f"the batch has more than {limits.statements:,} statements", hint="split it into several batches"
@@ -110,29 +131,24 @@ def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statemen
     if not chunks:
         raise SqlSyntaxError("the batch is empty", hint="write at least one SELECT")
     placeholders = 0
-    for tokens, text in chunks:
-        tokens, placeholders = _number_placeholders(tokens, placeholders, text)
-        yield _parse_one(tokens, text, limits)
+    for i, chunk in enumerate(chunks):
+        chunks[i], placeholders = _number_placeholders(chunk, placeholders)
+    return chunks
 
 
-def _chunks(text: str) -> Iterator[list[Token]]:
+def _chunks(text: str) -> Iterator[Chunk]:
     try:
         tokens = DUCKDB.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
     except TokenError:
         start = _unclosed(text)
-        raise SqlSyntaxError(
+        error = SqlSyntaxError(
             "a quote or a comment is not closed", sql=text, start=start, end=len(text), hint="close it"
-        ) from None
-    chunk: list[Token] = []
-    for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
-            if chunk:
-                yield chunk
-            chunk = []
-        else:
-            chunk.append(token)
-    if chunk:
-        yield chunk
+        )
+        yield Chunk(text, [], error)
+        return
+    for semicolon, found in itertools.groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON):
+        if not semicolon:
+            yield Chunk(text, list(found))
 
 
 def _unclosed(text: str) -> int:
@@ -145,16 +161,17 @@ def _unclosed(text: str) -> int:
     return min(low, high)
 
 
-def _number_placeholders(tokens: list[Token], seen: int, text: str) -> tuple[list[Token], int]:
+def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:
     """Turn every ``?`` into ``$1``, ``$2``, …: the parser keeps no order of its own for them."""
-    if not any(token.token_type == TokenType.PLACEHOLDER for token in tokens):
-        return tokens, seen
+    if not any(token.token_type == TokenType.PLACEHOLDER for token in chunk.tokens):
+        return chunk, seen
     numbered: list[Token] = []
-    for token in tokens:
+    error = None
+    for token in chunk.tokens:
         if token.token_type == TokenType.PARAMETER:
-            raise ParameterError(
+            error = ParameterError(
                 "'?' and '$' parameters are mixed in one statement",
-                sql=text,
+                sql=chunk.source,
                 start=token.start,
                 end=token.end + 1,
                 hint="use one of the two styles",
@@ -166,7 +183,7 @@ def _number_placeholders(tokens: list[Token], seen: int, text: str) -> tuple[lis
         place = (token.line, token.col, token.start, token.end)
         numbered.append(Token(TokenType.PARAMETER, "$", *place))
         numbered.append(Token(TokenType.NUMBER, str(seen), *place))
-    return numbered, seen
+    return Chunk(chunk.source, numbered, error), seen
 
 
 def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:

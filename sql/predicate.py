@@ -232,7 +232,7 @@ class PredicateReader:
                 "compare it with something, as in age <> 0",
             )
         attribute = self._attribute(column)
-        return Asks(column.name, attribute.compare("=", [Constant("bool", True)]))
+        return Asks(attribute.column.name, attribute.compare("=", [Constant("bool", True)]))
 
     def _fixed(self, node: exp.Expr) -> Predicate:
         """A condition without columns: DuckDB says what it is."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError, LedgerError
 
 from .catalog import Column, Table
+from .names import folded
 from .ordering import Cut
 from .scan import Join, Scan
 
@@ -141,33 +142,24 @@ def subject_of(scan: Scan) -> str:
 
 def _table_key(table: Table) -> Any:
     columns = [(column.name, column.type) for column in table.columns]
-    return [table.name.lower(), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
+    return [folded(table.name), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
 
 
 def _column_key(column: Column, joins: dict[str, Join]) -> str:
     """A label of a public join stands for that join; in an expression, the labels that it mentions do."""
     if column.expression:
-        mentioned = {label: _join_key(label, joins) for label in joins if _mentions(column.expression, label)}
+        mentioned = {label: _join_key(label, joins) for label in joins if label in column.labels}
         return _key("expression", column.expression, column.type, mentioned)
-    label, dot, name = column.name.partition(".")
-    if dot and label in joins:
-        return _key("joined", _join_key(label, joins), name.lower(), column.type)
-    return _key("column", column.name.lower(), column.type)
+    if column.label in joins:
+        return _key("joined", _join_key(column.label, joins), folded(column.own_name), column.type)
+    return _key("column", folded(column.name), column.type)
 
 
 def _join_key(label: str, joins: dict[str, Join]) -> Any:
     """A join may hang on a column of a join before it."""
     join = joins[label]
-    before = {
-        other: _join_key(other, joins)
-        for other in joins
-        if other != label and any(_mentions(own, other) for own, _ in join.on)
-    }
-    return [join.table.name.lower(), join.table.version, join.on, before]
-
-
-def _mentions(sql: str, label: str) -> bool:
-    return f'"{label}.' in sql
+    before = {other: _join_key(other, joins) for other in joins if other in join.after}
+    return [folded(join.table.name), join.table.version, join.on, before]
 
 
 def _key(*parts: Any) -> str:

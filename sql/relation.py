@@ -16,7 +16,7 @@ from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNam
 from . import scratch
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Range, Table, Values
-from .names import folded, nearest
+from .names import folded, nearest, spelled
 from .parse import Limits, Statement, bare, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
 from .regions import IS_NULL, NOT_NULL
@@ -172,12 +172,12 @@ class RelationReader:
     def _table(self, node: exp.Table) -> Table:
         """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
         schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
-        names = [node.name if folded(schema) == MAIN else f"{schema}.{node.name}" for schema in schemas]
-        found = (self._batch.catalog.table(name) for name in names)
+        found = (self._batch.catalog.at(schema, node.name) for schema in schemas)
         table = next((table for table in found if table is not None), None)
         if table is None or node.catalog:
+            name = spelled((schemas[-1], node.name))
             known = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._error(UnknownNameError, node, f"no such table: {names[-1]}", nearest(names[-1], known))
+            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
         return table
 
     def _view(self, table: Table, node: exp.Table) -> Relation:
@@ -333,17 +333,18 @@ class RelationReader:
     def _public_join(
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
     ) -> Relation:
-        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs)))
+        after = frozenset(label for own, _ in pairs for label in own.labels)
+        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after))
         columns = {
-            name: Named(named.name, replace(named.column, name=f"{label}.{named.name}", nullable=True))
+            name: Named(named.name, replace(named.column.of(label), nullable=True))
             for name, named in _stored_names(table).items()
         }
         relation = replace(left, names=(*left.names, (alias, columns)), joined=True)
         if outer:
             return relation
-        matched = left.base.attribute(Column(f"{label}.", "BOOLEAN"))
+        matched = left.base.attribute(Column("", "BOOLEAN").of(label))
         matched.ask(IS_NULL)
-        condition = Asks(f"{label}.", matched.ask(NOT_NULL))
+        condition = Asks(matched.column.name, matched.ask(NOT_NULL))
         return replace(relation, where=condition if left.where == ALWAYS else All((left.where, condition)))
 
     def _private_join(
@@ -360,7 +361,7 @@ class RelationReader:
                 UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
                 f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
             )  # fmt: skip
-        if not any(own.name == unit and their.name == other for own, their in pairs):
+        if not any(own.name == unit and not own.label and their.name == other for own, their in pairs):
             raise self._error(
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
@@ -372,10 +373,7 @@ class RelationReader:
             )  # fmt: skip
         base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
         label = base.private[-1][0]
-        columns = {
-            name: Named(named.name, replace(named.column, name=f"{label}.{named.name}"))
-            for name, named in _stored_names(table).items()
-        }
+        columns = {name: Named(named.name, named.column.of(label)) for name, named in _stored_names(table).items()}
         return Relation(base, (*left.names, (alias, columns)))
 
     # names and errors

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalog import Column, Table
+from .names import folded
 from .regions import Regions
 
 UNIT = 1 << 30
@@ -23,6 +24,8 @@ class Join:
 
     table: Table
     on: tuple[tuple[str, str], ...]
+    after: frozenset[str] = frozenset()
+    """The labels of joined tables that the left sides come from."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +111,14 @@ class Scan:
         """Equal exactly when two scans count the same thing in the same state of the table."""
         h = hashlib.sha256()
         parts: list[object] = [
-            self.table.name.lower(),
+            folded(self.table.name),
             self.table.version,
             self.table.privacy_unit,
             self.rows_per_unit,
         ]
-        parts += [(r.column.name.lower(), r.cuts, r.region_of_piece) for r in self.regions]
-        parts += [(m.column.name.lower(), m.low, m.high) for m in self.measures]
-        parts += [(label, j.table.name.lower(), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
+        parts += [(folded(r.column.name), r.cuts, r.region_of_piece) for r in self.regions]
+        parts += [(folded(m.column.name), m.low, m.high) for m in self.measures]
+        parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()

@@ -18,7 +18,7 @@ from .batch import BatchReader
 from .constants import bound_literal, constant, is_constant
 from .domains import groups
 from .functions import EXPRESSIONS
-from .grouping import Grouping, group_nodes, key_type, sets_of, size_of
+from .grouping import Grouping, group_nodes, key_type, labels_of, sets_of, size_of
 from .names import folded
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
@@ -93,6 +93,7 @@ class SelectReader:
             self._relation.base.table.name if self._relation is not None else "",
             tuple(KeyColumn(key.column.name, key_type(key.column)) for key in keys),
             tuple(self._group_values()),
+            tuple(labels_of(keys, sets)),
             columns,
             arrangement,
         )
@@ -333,7 +334,7 @@ class SelectReader:
             total, count, low, high = self._reader(node).ratio(node)
             above, below = (leaves.leaf(self._finish(part)) for part in (total, count))
             inside = f"least({high!r}, greatest({low!r}, {above.this} / {below.this}))"
-            return exp.Var(this=f"(CASE WHEN {below.this} <> 0 THEN {inside} END)")
+            return exp.Var(this=f"(CASE WHEN {below.this} > 0 THEN {inside} END)")
         if type(core) in VARIANCES:
             squares, total, count, sql = self._reader(node).variance(node)
             parts = {n: leaves.leaf(self._finish(f)).this for n, f in (("s2", squares), ("s1", total), ("n", count))}

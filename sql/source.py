@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,10 @@ from .scan import Scan
 ColumnTypes = Mapping[str, Mapping[str, str]]
 """Declared types by table and column, needed where a file has none of its own (csv)."""
 
+_TEXT = r"'(?:[^']|'')*'"
+_ENUM = re.compile(rf'("(?:[^"]|"")*")|\bENUM\((?:{_TEXT}(?:, )?)*\)')
+"""A quoted name, or an ENUM with its labels, in the text of a type."""
+
 
 @dataclass(frozen=True)
 class SourceColumn:
@@ -27,6 +32,16 @@ class SourceColumn:
     enum: tuple[str, ...] | None = None
     minimum: Bound | None = None
     maximum: Bound | None = None
+    recast: bool = False
+    """Whether ``type`` is not the one that the column is stored with."""
+
+    def untrusted(self) -> SourceColumn:
+        """The column without what may have come from the data: an ENUM is a VARCHAR, inside nested types too.
+
+        Guarantee. What is public of the result is the same whatever labels an ENUM has and whatever a CHECK says.
+        """
+        type_ = _ENUM.sub(lambda found: found[1] or "VARCHAR", self.type)
+        return replace(self, type=type_, enum=None, minimum=None, maximum=None, recast=type_ != self.type)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class _UnionReader:
                 )  # fmt: skip
             columns.append(OutputColumn(column.name, Stacked(tuple(stacked))))
         groups = tuple(() for part in parts for _ in part.groups)
-        return Query(self._statement.sql, first.table, (), groups, tuple(columns))
+        labels = [f"select {i}{label and f': {label}'}" for i, part in enumerate(parts) for label in part.labels]
+        return Query(self._statement.sql, first.table, (), groups, tuple(labels), tuple(columns))
 
     def _branches(self, node: exp.Expr, top: exp.Expr) -> list[exp.Select]:
         if isinstance(node, exp.Paren | exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):

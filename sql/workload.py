@@ -110,6 +110,8 @@ class Query:
     keys: tuple[KeyColumn, ...]
     groups: tuple[tuple[Any, ...], ...]
     """The key values of every group; ``((),)`` without GROUP BY."""
+    labels: tuple[str, ...]
+    """Every group in words, each in other words than all others of the query."""
     columns: tuple[OutputColumn, ...]
     arrangement: Arrangement | None = None
 

@@ -26,7 +26,7 @@ from tacit.errors import NotSupportedError, OperationalError, PolicyError
 from ..catalog import Column, Table
 from ..checks import check_ranges
 from ..extremes import extremes
-from ..names import nearest
+from ..names import folded, meanings, nearest, spelled
 from ..parse import DUCKDB
 from ..scan import UNIT, Measure, Scan
 from ..scratch import SAFE_CONFIG, fold, literal, lock, meaning, quote
@@ -108,7 +108,9 @@ def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
 
     Columns are found by the names in the header; the types are the policy's, because guessing them means looking.
     """
-    declared = next((columns for table, columns in types.items() if table.lower() == path.stem.lower()), None)
+    declared = next(
+        (columns for table, columns in types.items() if ("main", folded(path.stem)) in meanings(table)), None
+    )
     if not declared:
         raise PolicyError(
             f"a csv file has no types of its own; declare them in the policy, under [tables.{path.stem}.columns]: "
@@ -195,7 +197,7 @@ class DuckDBSource:
         bounds = {table: check_ranges(found) for table, found in expressions.items()}
         tables: dict[tuple[str, str], list[SourceColumn]] = {}
         for schema, table, name, type_, nullable in columns:
-            low, high = bounds.get((schema, table), {}).get(name.lower(), (None, None))
+            low, high = bounds.get((schema, table), {}).get(folded(name), (None, None))
             tables.setdefault((schema, table), []).append(
                 SourceColumn(name, type_, bool(nullable), _enum_labels(type_), low, high)
             )
@@ -210,7 +212,7 @@ class DuckDBSource:
             views.pop(("main", self._file_view), None)
         return tuple(
             SourceTable(
-                table if schema == "main" else f"{schema}.{table}",
+                spelled((schema, table)),
                 tuple(found),
                 views.get((schema, table), ""),
                 (schema, table),
@@ -311,7 +313,7 @@ class DuckDBSource:
     def _stored(self, table: Table) -> str:
         """The rows of a stored table. Texts are compared byte by byte, whatever collation a column declares."""
         path = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
-        return f"(SELECT {', '.join(map(_binary, table.columns))} FROM {path})"  # noqa: S608
+        return f"(SELECT {', '.join(map(_read, table.columns))} FROM {path})"  # noqa: S608
 
 
 def _prepare(cursor: duckdb.DuckDBPyConnection, zoned: bool) -> int:
@@ -393,22 +395,20 @@ def render(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
 
 def _rows(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
     """The rows to count: the base, and what is joined to it under labelled names."""
-    base = _bounded(scan.table, salt, stored)
+    rows = _bounded(scan.table, salt, stored)
     if not scan.private and not scan.joins:
-        return base
-    columns = ["b.*"]
-    tables = [f"{base} AS b"]
+        return rows
+    # Only the columns of the catalog, under names that are all different (see Catalog.labels).
+    rows = f"(SELECT {', '.join(quote(c.name) for c in scan.table.columns)} FROM {rows})"  # noqa: S608
     for label, join in scan.private:
-        columns += [f"{label}.{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
-        on = " AND ".join(f"{_side(own)} = {label}.{quote(theirs)}" for own, theirs in join.on)
-        tables.append(f"JOIN {_bounded(join.table, salt, stored)} AS {label} ON {on}")
-    rows = f"(SELECT {', '.join(columns)} FROM {' '.join(tables)})"  # noqa: S608
+        other = f"(SELECT {_labelled(join.table, label)} FROM {_bounded(join.table, salt, stored)})"  # noqa: S608
+        on = " AND ".join(f"{quote(own)} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
     for label, join in scan.joins:
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
-        found = [f"{quote(c.name)} AS {quote(f'{label}.{c.name}')}" for c in join.table.columns]
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT {', '.join(found)}, TRUE AS {quote(f'{label}.')} FROM {stored(join.table)} "  # noqa: S608
+            f"(SELECT {_labelled(join.table, label)}, TRUE AS {quote(f'{label}.')} FROM {stored(join.table)} "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
         on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
@@ -416,17 +416,16 @@ def _rows(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
     return rows
 
 
-def _side(own: str) -> str:
-    """A column of the base or of a table joined before, as it is called while private tables are joined."""
-    label, dot, name = own.partition(".")
-    if dot and label[:1] == "p" and label[1:].isdigit():
-        return f"{label}.{quote(name)}"
-    return f"b.{quote(own)}"
+def _labelled(table: Table, label: str) -> str:
+    return ", ".join(f"{quote(c.name)} AS {quote(c.of(label).name)}" for c in table.columns)
 
 
-def _binary(column: Column) -> str:
+def _read(column: Column) -> str:
+    """A stored column as the catalog has it: texts in binary order, and a private type, such as an ENUM, cast away."""
     name = quote(column.name)
-    return f"{name} COLLATE C AS {name}" if column.type == "VARCHAR" else name
+    value = f"CAST({name} AS {column.type})" if column.recast else name
+    collated = f"{value} COLLATE C" if column.type == "VARCHAR" else value
+    return name if collated == name else f"{collated} AS {name}"
 
 
 def _rehearsal(table: Table) -> str:
@@ -488,5 +487,5 @@ def _corner_sql(corner: int, measures: int) -> str:
 def _enum_labels(type_: str) -> tuple[str, ...] | None:
     if not type_.startswith("ENUM("):
         return None
-    folded = fold(f"enum_range(NULL::{type_})")
-    return tuple(folded[0]) if folded else None
+    labels = fold(f"enum_range(NULL::{type_})")
+    return tuple(labels[0]) if labels else None

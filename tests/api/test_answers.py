@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -75,7 +76,7 @@ def test_long_frame(con: Connection) -> None:
         confidence=0.9,
     )
     frame = answers.df()
-    assert list(frame.columns) == ["query", "group", "column", "value", "stderr", "low", "high"]
+    assert list(frame.columns) == ["query", "group", "column", "value", "stderr", "low", "high", "note"]
     assert frame["query"].tolist() == [0, 0, 1, 1, 1]
     assert frame["group"].tolist() == ["", "", "sex=False", "sex=True", "sex=NULL"]
     assert frame["column"].tolist() == ["n", "mean", "n", "n", "n"]
@@ -200,3 +201,68 @@ def test_public_tables_are_free_and_exact(con: Connection) -> None:
     assert both[0].df.iloc[0, 0] == 1
     assert both[1].df.iloc[0, 0] != 400
     assert both.df()["stderr"][1] == pytest.approx(con.explain("SELECT count(*) FROM visits", epsilon=1).stderr[0])
+
+
+LABELLED = [
+    "SELECT state, sex, count(*) FROM visits GROUP BY CUBE (state, sex)",
+    "SELECT state, sex, count(*) FROM visits GROUP BY ROLLUP (state, sex) ORDER BY 3 DESC",
+    "SELECT sex, count(*) FROM visits GROUP BY GROUPING SETS ((sex), ())",
+    "SELECT sex, count(*) FROM visits GROUP BY sex UNION ALL SELECT NULL, count(*) FROM visits "
+    "UNION ALL SELECT sex, count(*) FROM visits GROUP BY CUBE (sex)",
+    "SELECT count(*) FROM visits UNION ALL SELECT count(*) FROM labs",
+]
+
+
+@pytest.mark.parametrize("sql", LABELLED)
+def test_no_two_rows_of_a_query_have_one_label(con: Connection, sql: str) -> None:
+    for frame in (con.explain(sql, epsilon=1).df(), con.answer(sql, epsilon=1).df()):
+        assert frame["group"].is_unique
+        assert frame["group"].ne("").all()
+
+
+def test_a_subtotal_is_not_labelled_as_the_group_of_nulls(con: Connection) -> None:
+    frame = con.answer("SELECT sex, count(*) AS n FROM visits GROUP BY CUBE (sex)", epsilon=5).df()
+    assert frame["group"].tolist() == ["sex=False", "sex=True", "sex=NULL", "(all)"]
+    assert frame["value"].iloc[-1] == pytest.approx(frame["value"].iloc[:-1].sum())
+
+
+def test_labels_of_values_that_look_like_something_else(connect: Connect, policy: dict[str, Any]) -> None:
+    policy["tables"]["visits"]["columns"]["state"] = {"values": ["NULL", "", "a, sex=NULL", "'a'", "plain one"]}
+    plan = connect(policy=policy).explain("SELECT state, count(*) FROM visits GROUP BY state", epsilon=1)
+    assert [label.removeprefix("state=") for label in plan.df()["group"]] == [
+        *("'NULL'", "''", "'a, sex=NULL'", "'''a'''", "plain one", "NULL")
+    ]
+
+
+def test_an_average_over_no_rows_is_marked(con: Connection) -> None:
+    """As SQL has NULL for it; the count is noise around zero, so about every second one is at most zero."""
+    rows = "FROM visits WHERE patient_id > 5000 GROUP BY age"
+    answers = con.answer(
+        [f"SELECT age, count(cost) AS n, avg(cost) AS m, round(avg(cost)) AS r {rows} ORDER BY m"], epsilon=1
+    )
+    frame, long = answers[0].df, answers.df()
+    empty = frame["n"] <= 0
+    assert empty.any() and not empty.all()
+    assert frame["m"].isna().equals(empty) and frame["r"].isna().equals(empty)
+    assert [row[2] is None for row in answers[0].rows()] == empty.tolist()
+    averages = long[long["column"] == "m"].reset_index(drop=True)
+    assert averages["note"].str.startswith("no rows").equals(empty)
+    assert averages.loc[empty, ["low", "high"]].to_numpy().tolist() == [[0.0, 1000.0]] * int(empty.sum())
+    vague = (averages["low"] <= 0.0) & (averages["high"] >= 1000.0)
+    assert averages["note"].ne("").equals(vague)
+    assert long.loc[long["column"] == "n", "note"].eq("").all()
+    assert "note" in str(answers) and "note" not in str(con.answer(QUERIES[0], epsilon=1))
+
+
+def test_a_note_stays_with_its_row_in_a_union(con: Connection) -> None:
+    average = "SELECT avg(cost) FROM visits WHERE age > 119"
+    sql = f"SELECT count(*) FROM visits UNION ALL {average} UNION ALL SELECT 5 * count(*) FROM labs"
+    frame = con.answer(sql, epsilon=1, confidence=1 - 1e-9).df()
+    assert frame["note"].ne("").tolist() == [False, True, False]
+    assert frame["value"].isna().tolist()[::2] == [False, False]
+
+
+def test_a_label_has_the_name_that_the_analyst_wrote(connect: Connect, policy: dict[str, Any]) -> None:
+    policy["tables"]["hospitals"]["columns"] = {"name": {"values": ["General"]}}
+    sql = "SELECT name, count(*) FROM visits JOIN hospitals ON patient_id = hospitals.id GROUP BY name"
+    assert connect(policy=policy).explain(sql, epsilon=1).df()["group"].tolist() == ["name=General", "name=NULL"]

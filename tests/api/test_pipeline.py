@@ -44,7 +44,7 @@ class TestReuse:
         assert con.budget.spent.epsilon == Decimal("1.5")
         assert fine.cost.epsilon == 1
         assert fine.epsilon == Decimal("1.5")
-        alone = con.explain(SQL, epsilon=1).stderr[0]
+        alone = con.explain(SQL, epsilon=1).alternative_stderr["results"][0]
         assert fine.df()["stderr"][0] < alone
         between = (value(coarse), value(fine))
         assert between[0] != between[1]

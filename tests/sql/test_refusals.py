@@ -67,3 +67,64 @@ def test_a_wide_line_is_cut_around_the_span(catalog: Catalog) -> None:
     assert max(map(len, lines)) < 180
     at = lines[2].index("^")
     assert lines[1][at : at + 6] == "nosuch"
+
+
+GOOD = "SELECT count(*) FROM t WHERE i < ?"
+BROKEN = [
+    ("SELECT count(*) FROM t WHERE nosuch = ?", "UnknownNameError", "nosuch"),
+    ("SELEC count(*) FROM t", "SqlSyntaxError", "parse"),
+    ("DROP TABLE t", "UnsupportedSqlError", "SELECT and nothing else"),
+    ("SELECT count(*) FROM nowhere", "UnknownNameError", "nowhere"),
+    ("SELECT count(*) FROM t WHERE i = 'x'", "TypeMismatchError", "cannot be compared"),
+    ("SELECT count(*) FROM t WHERE i < ? AND b < $1", "ParameterError", "mixed"),
+]
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_all_errors_of_a_batch_are_reported_at_once(catalog: Catalog, script: bool) -> None:
+    texts = [GOOD, *(sql for sql, _, _ in BROKEN), GOOD]
+    batch: Any = ";\n".join(texts) if script else texts
+    with pytest.raises(errors.UnknownNameError) as caught:
+        compile_batch(batch, catalog, [1, 2, 3, 4])
+    error = caught.value
+    assert [type(e).__name__ for e in error.errors] == [kind for _, kind, _ in BROKEN]
+    assert [e.query for e in error.errors] == [1, 2, 3, 4, 5, 6]
+    shown = str(error)
+    assert shown.startswith("6 queries of the batch cannot be answered\nquery 1: no such column")
+    for number, (_, _, says) in enumerate(BROKEN, start=1):
+        place = shown.index(f"query {number}: ")
+        assert says in shown[place : shown.find(f"query {number + 1}: ", place)]
+    assert error.sql[error.start : error.end] == "nosuch"
+    assert error.hint and error.query == 1
+    assert not isinstance(error, errors.NotSupportedError), "the class is that of the first"
+
+
+def test_an_error_by_itself_reads_as_ever(catalog: Catalog) -> None:
+    with pytest.raises(errors.UnknownNameError) as caught:
+        compile_batch([GOOD, BROKEN[0][0], GOOD], catalog, [1, 2, 3])
+    alone = caught.value
+    with pytest.raises(errors.UnknownNameError) as caught:
+        compile_batch(BROKEN[0][0], catalog, [1])
+    assert str(alone) == str(caught.value)
+    assert (alone.errors, alone.query) == ((alone,), 1)
+
+
+def test_text_that_does_not_end_is_one_error_of_its_own(catalog: Catalog) -> None:
+    with pytest.raises(errors.SqlSyntaxError) as caught:
+        compile_batch(["SELECT 'a", "SELECT count(*) FROM t", "SELECT count(*) FROM nowhere"], catalog)
+    assert [(e.query, type(e).__name__) for e in caught.value.errors] == [
+        *((0, "SqlSyntaxError"), (2, "UnknownNameError"))
+    ]
+
+
+def test_no_more_errors_than_a_page(catalog: Catalog) -> None:
+    with pytest.raises(errors.UnknownNameError) as caught:
+        compile_batch(["SELECT count(nosuch) FROM t"] * 500, catalog)
+    assert len(caught.value.errors) == 20
+    assert str(caught.value).startswith("more than 19 queries of the batch cannot be answered")
+
+
+def test_what_is_wrong_with_the_batch_as_a_whole_is_said_once(catalog: Catalog) -> None:
+    with pytest.raises(errors.LimitError) as caught:
+        compile_batch([f"SELECT count(*) FROM t WHERE i < {k}" for k in range(50)], catalog, limits=Limits(rows=5))
+    assert len(caught.value.errors) == 1
