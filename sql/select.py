@@ -17,13 +17,13 @@ from .aggregate import AGGREGATES, VARIANCES, AggregateReader, Form, keyed
 from .batch import BatchReader
 from .constants import bound_literal, constant, is_constant
 from .domains import groups
-from .functions import EXPRESSIONS
+from .functions import EXPRESSIONS, Value, kind_of
 from .grouping import Grouping, group_nodes, key_type, labels_of, sets_of, size_of
 from .names import folded
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
 from .scalar import rendered, with_domain
-from .total import refusal
+from .total import Prover, refusal
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio
 
 _MOST_CUBED = 6
@@ -239,7 +239,7 @@ class SelectReader:
             total, count, low, high = self._reader(node).ratio(node)
             return Ratio(self._finish(total).rows, self._finish(count).rows, low, high)
         leaves = _Leaves()
-        sql = self._rewritten(node, leaves, names).sql("duckdb", comments=False)
+        sql = self._proven(node, leaves, names)
         type_ = self._type(node, sql, leaves)
         if not leaves.numbers and not any(f"k{i}" in sql for i in range(len(self._keyed))):
             folded = scratch.fold(sql)
@@ -453,9 +453,20 @@ class SelectReader:
 
     def _total(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> str:
         """An expression over released values that can fail on none of them, or is refused before the charge."""
-        sql = f"TRY({self._rewritten(node, leaves, names).sql('duckdb', comments=False)})"
+        sql = f"TRY({self._proven(node, leaves, names)})"
         self._type(node, sql, leaves)
         return sql
+
+    def _proven(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> str:
+        """SQL over released values that ``TRY`` makes total: an answer must not fail after it was paid for."""
+        tree = self._rewritten(node, leaves, names)
+        Prover(
+            leaf=lambda part: Value(kind_of(self._type(node, part.sql("duckdb"), leaves)), 1, 0, False),
+            write=lambda part: part.sql("duckdb"),
+            bind=lambda part: scratch.type_of(part.sql("duckdb"), self._leaf_types(leaves)),
+            error=lambda kind, _, message, hint: self._error(kind, node, message, hint),
+        ).prove(tree)
+        return tree.sql("duckdb", comments=False)
 
     def _condition(self, node: exp.Expr, leaves: _Leaves, names: _Names) -> str:
         """HAVING. What is no condition would be cast to one outside the TRY, where it can fail."""
