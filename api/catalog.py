@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from tacit.sql import Catalog, Column, Range, Table, Values
+from tacit.sql.functions import is_key
 from tacit.sql.names import folded, meanings
 from tacit.sql.scratch import frame as typed_frame
 
@@ -117,6 +118,14 @@ def _table(policy: Policy, declared: TablePolicy, table: SourceTable) -> Table:
                 suggestion(unit, names),
             )
         unit = found[0]
+        type_ = next(c.type for c in table.columns if c.name == unit)
+        if not is_key(type_):
+            raise policy_error(
+                policy.origin,
+                f"{path}.privacy_unit",
+                f"names {unit}, a column of type {type_[:40]}, whose values cannot be told apart reliably",
+                "use a column of whole numbers, text, dates or UUIDs",
+            )
     return Table(
         name=table.name,
         columns=tuple(_column(policy, columns.get(c.name), c, f"{path}.columns.{c.name}") for c in table.columns),

@@ -57,6 +57,14 @@ def kind_of(type_: str) -> str:
     return "other" if type_.endswith("]") else _KIND_OF.get(type_.partition("(")[0], "other")
 
 
+def is_key(type_: str) -> bool:
+    """Whether two values of a type are equal exactly when DuckDB groups, joins and hashes them alike.
+
+    Not so for VARIANT, whose equal values have different hashes; and an INTERVAL of 30 days equals one month.
+    """
+    return kind_of(type_) not in ("span", "other", "null")
+
+
 @dataclass(frozen=True)
 class Value:
     """What is known of an expression before any row is seen."""

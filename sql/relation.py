@@ -16,6 +16,7 @@ from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNam
 from . import scratch
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Range, Table, Values
+from .functions import is_key
 from .names import folded, nearest, spelled
 from .parse import Limits, Statement, bare, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
@@ -317,6 +318,11 @@ class RelationReader:
                 raise self._error(
                     TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
                     "give both the same type in the schema",
+                )  # fmt: skip
+            if not is_key(column.type):
+                raise self._error(
+                    TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
+                    "join on numbers, texts, dates or timestamps",
                 )  # fmt: skip
             pairs.append((own, column))
         return tuple(pairs)

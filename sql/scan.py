@@ -85,6 +85,11 @@ class Scan:
         return " JOIN ".join([self.table.name, *(join.table.name for _, join in self.private)])
 
     @property
+    def computed(self) -> tuple[Column, ...]:
+        """The columns, stored or derived, that it cuts into regions or sums."""
+        return (*(r.column for r in self.regions), *(m.column for m in self.measures))
+
+    @property
     def unit(self) -> int:
         """What one whole row counts as in the integer vector x."""
         return UNIT if self.measures else 1

@@ -259,7 +259,7 @@ class DuckDBSource:
         anything is charged. Reads no stored row.
         """
         try:
-            self._count(scan, render(scan, bytes(32), _rehearsal))
+            self._count(scan, render(scan, bytes(32), _rehearsal(scan)))
         except duckdb.Error:
             raise NotSupportedError(
                 "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
@@ -278,8 +278,7 @@ class DuckDBSource:
             raise OperationalError("the scan of the table failed; nothing was released") from None
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
-        columns = [r.column for r in scan.regions] + [m.column for m in scan.measures]
-        zoned = any("TIME ZONE" in stored.type for column in columns for stored in column.inputs)
+        zoned = any("TIME ZONE" in stored.type for column in scan.computed for stored in column.inputs)
         with self._cursor(zoned=zoned) as cursor:
             found = cursor.execute(sql).fetchnumpy()
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
@@ -428,14 +427,22 @@ def _read(column: Column) -> str:
     return name if collated == name else f"{collated} AS {name}"
 
 
-def _rehearsal(table: Table) -> str:
-    """Rows of extreme values, in another company in each row."""
-    values = [(column, extremes(column.type)) for column in table.columns]
-    rows = [
-        ", ".join(f"CAST({v[(i + j) % len(v)]} AS {c.type}) AS {quote(c.name)}" for j, (c, v) in enumerate(values))
-        for i in range(max((len(v) for _, v in values), default=1))
-    ]
-    return f"({' UNION ALL '.join(f'SELECT {row}' for row in rows)})"
+def _rehearsal(scan: Scan) -> Callable[[Table], str]:
+    """Rows in place of stored tables: extreme values in the columns that a scan computes with, NULL in the others."""
+    used = {c.name.removeprefix(f"{c.label}.") for column in scan.computed for c in column.stored}
+
+    def rows(table: Table) -> str:
+        values = [(c, extremes(c.type)) for c in table.columns if c.name in used]
+        listed = " UNION ALL ".join(
+            "SELECT 1 AS one"
+            + "".join(f", CAST({v[(i + j) % len(v)]} AS {c.type}) AS c{j}" for j, (c, v) in enumerate(values))
+            for i in range(max((len(v) for _, v in values), default=1))
+        )
+        names = {c.name: f"c{j}" for j, (c, _) in enumerate(values)}
+        shown = (f"{names.get(c.name, f'CAST(NULL AS {c.type})')} AS {quote(c.name)}" for c in table.columns)
+        return f"(SELECT {', '.join(shown)} FROM ({listed}))"  # noqa: S608
+
+    return rows
 
 
 def _bounded(table: Table, salt: bytes, stored: Callable[[Table], str]) -> str:

@@ -32,3 +32,19 @@ def test_the_units_of_a_table_hold_through_its_view(database: duckdb.DuckDBPyCon
     tables = {"v": {"privacy_unit": "person", "max_rows_per_unit": 2}, "w": {"columns": {"age": {"min": 0, "max": 9}}}}
     with tacit.connect(database, policy={"budget": {"epsilon": 10}, "tables": tables}) as con:
         assert tacit.testing.exact_answers(con, "SELECT count(*) FROM w")[0].iloc[0, 0] == 2
+
+
+@pytest.mark.parametrize(
+    "value", ["i::VARIANT", "INTERVAL (i) DAY", "[i]", "{'i': i}", "MAP {i: i}", "to_json(i)", "encode(i::VARCHAR)"]
+)
+def test_a_unit_is_a_plain_value(value: str) -> None:
+    """Equal values of these types are hashed, grouped or joined as different ones, or the other way round."""
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS SELECT {value} AS person, i FROM range(10) r(i)")
+    tables = {"v": {"privacy_unit": "person", "max_rows_per_unit": 1}}
+    with pytest.raises(tacit.PolicyError, match=r"tables\.v\.privacy_unit .*type"):
+        tacit.connect(database, policy={"budget": {"epsilon": 1}, "tables": tables})
+    database.execute(f"CREATE TABLE p AS SELECT {value} AS person FROM range(3) r(i)")
+    con = tacit.connect(database, policy={"budget": {"epsilon": 1}, "tables": {"p": {"public": True}}})
+    with pytest.raises(tacit.ProgrammingError, match="key of a join"):
+        con.explain("SELECT count(*) FROM v JOIN p ON v.person = p.person", epsilon=0.1)
