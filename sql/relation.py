@@ -340,7 +340,8 @@ class RelationReader:
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
     ) -> Relation:
         after = frozenset(label for own, _ in pairs for label in own.labels)
-        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after))
+        reads = frozenset(c.name for own, _ in pairs for c in own.stored)
+        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after, reads))
         columns = {
             name: Named(named.name, replace(named.column.of(label), nullable=True))
             for name, named in _stored_names(table).items()
@@ -377,7 +378,9 @@ class RelationReader:
                 UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip
-        base = self._batch.joined(left.base, Join(table, tuple((own.name, their.name) for own, their in pairs)))
+        reads = frozenset(own.name for own, _ in pairs)
+        on = tuple((own.name, their.name) for own, their in pairs)
+        base = self._batch.joined(left.base, Join(table, on, reads=reads))
         label = base.private[-1][0]
         columns = {name: Named(named.name, named.column.of(label)) for name, named in _stored_names(table).items()}
         return Relation(base, (*left.names, (alias, columns)))

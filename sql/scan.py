@@ -26,6 +26,8 @@ class Join:
     on: tuple[tuple[str, str], ...]
     after: frozenset[str] = frozenset()
     """The labels of joined tables that the left sides come from."""
+    reads: frozenset[str] = frozenset()
+    """The stored columns that the left sides are computed from."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,15 @@ class Scan:
     def computed(self) -> tuple[Column, ...]:
         """The columns, stored or derived, that it cuts into regions or sums."""
         return (*(r.column for r in self.regions), *(m.column for m in self.measures))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The stored columns that it needs, as the scan calls them."""
+        names = {c.name for column in self.computed for c in column.stored}
+        for label, join in (*self.private, *self.joins):
+            names |= join.reads
+            names |= {f"{label}.{theirs}" for _, theirs in join.on}
+        return frozenset(names)
 
     @property
     def unit(self) -> int:

@@ -33,10 +33,11 @@ _local = threading.local()
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """Times are UTC wherever the machine stands, and nothing about that can be changed any more."""
+    """Times are UTC wherever the machine stands, no optimizer looks at rows, and nothing of that can be changed."""
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return  # a file that this process has open already is one DuckDB for all its connections
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET GLOBAL enable_optimizer = false")
     connection.execute("SET lock_configuration = true")
 
 
@@ -53,17 +54,22 @@ _MEANING = (
     "default_collation", "integer_division", "ieee_floating_point_ops", "error_on_division_by_zero", "default_order",
     "default_null_order", "null_order", "scalar_subquery_error_on_multiple_rows", "order_by_non_integer_literal",
     "regex_match_operator_semantics", "dialect_compatibility_mode", "disable_timestamptz_casts", "max_execution_time",
-    "legacy_disable_null_type", "max_expression_depth", "enable_optimizer", "preserve_identifier_case",
-    "binary_as_string",
+    "legacy_disable_null_type", "max_expression_depth", "preserve_identifier_case", "binary_as_string",
 )  # fmt: skip
 """The settings of DuckDB that change what SQL means, or whether it fails."""
 
 
 @lru_cache(maxsize=1)
 def meaning() -> dict[str, str]:
-    """The values of those settings that batches are compiled for: DuckDB's own, and UTC."""
+    """The values of those settings that batches are compiled for: DuckDB's own, UTC, and no optimizer.
+
+    The optimizer looks at statistics of the rows and computes what they make constant while it plans, outside every
+    ``TRY``: ``(i IS NULL) BETWEEN 'a' AND 'b'`` failed exactly when no row had a NULL. It also takes parts that occur
+    twice out of their ``TRY``. The scan that tacit writes needs none of it (benchmarks/scan.py).
+    """
     rows = _connection().execute("SELECT name, value FROM duckdb_settings()").fetchall()
-    return {name: value or "" for name, value in rows if name in _MEANING} | {"TimeZone": "UTC"}
+    own = {name: value or "" for name, value in rows if name in _MEANING}
+    return own | {"TimeZone": "UTC", "enable_optimizer": "false"}
 
 
 def quote(name: str) -> str:

@@ -11,8 +11,9 @@ import csv
 import hmac
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -89,21 +90,30 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
     )
     name = path.stem
     try:
-        if kind == "parquet":
-            query = f"SELECT * FROM read_parquet({where})"  # noqa: S608
-        else:
-            query = _csv_query(path, where, types)
-        connection.execute(f"CREATE VIEW {quote(name)} AS {query}")
+        file = File(name, f"read_parquet({where})") if kind == "parquet" else _csv_file(path, where, types)
+        shown = ", ".join(f"{sql} AS {quote(column)}" for column, sql in file.columns.items()) or "*"
+        connection.execute(f"CREATE VIEW {quote(name)} AS SELECT {shown} FROM {file.rows}")  # noqa: S608
         connection.execute(f"SET allowed_paths = [{where}]")
         connection.execute("SET enable_external_access = false")
         lock(connection)
     except duckdb.Error:
         connection.close()
         raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
-    return DuckDBSource(connection, path, owned=True, file_view=name)
+    return DuckDBSource(connection, path, owned=True, file=file)
 
 
-def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
+@dataclass(frozen=True)
+class File:
+    """A parquet or csv file that stands for a stored table."""
+
+    name: str
+    rows: str
+    """What stands in FROM."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """SQL of the columns that are not read as they are."""
+
+
+def _csv_file(path: Path, where: str, types: ColumnTypes) -> File:
     """Every field is read as text and cast with TRY_CAST, so that no content of the file can make the scan fail.
 
     Columns are found by the names in the header; the types are the policy's, because guessing them means looking.
@@ -122,12 +132,12 @@ def _csv_query(path: Path, where: str, types: ColumnTypes) -> str:
     if missing:
         raise PolicyError(f"{path.name} has no column {missing[0]!r} in its first line: {nearest(missing[0], header)}")
     columns = "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in header) + "}"
-    casts = ", ".join(f"TRY_CAST({quote(name)} AS {type_}) AS {quote(name)}" for name, type_ in declared.items())
-    return (
-        f"SELECT {casts} FROM read_csv({where}, header = true, auto_detect = false, columns = {columns}, "  # noqa: S608
+    rows = (
+        f"read_csv({where}, header = true, auto_detect = false, columns = {columns}, "
         f"delim = {literal(delimiter)}, quote = '\"', escape = '\"', "
         "null_padding = true, ignore_errors = true, strict_mode = false, parallel = false)"
     )
+    return File(path.stem, rows, {name: f"TRY_CAST({quote(name)} AS {type_})" for name, type_ in declared.items()})
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -160,13 +170,12 @@ class DuckDBSource:
         path: Path | None,
         *,
         owned: bool,
-        file_view: str | None = None,
+        file: File | None = None,
         instance: Instance | None = None,
     ) -> None:
         self.path = path
         self._instance = instance
-        self._file_view = file_view
-        """The view over a parquet or csv file, which stands for a stored table."""
+        self._file = file
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
@@ -208,8 +217,8 @@ class DuckDBSource:
                 self._database,
             )
         }
-        if self._file_view is not None:
-            views.pop(("main", self._file_view), None)
+        if self._file is not None:
+            views.pop(("main", self._file.name), None)
         return tuple(
             SourceTable(
                 spelled((schema, table)),
@@ -248,7 +257,7 @@ class DuckDBSource:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         keys = ", ".join(quote(column) for column in columns)
         present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns)
-        rows = self._stored(table)
+        rows = self._stored(table, columns)
         sql = f"SELECT 1 FROM {rows} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         return not self._run(sql)
 
@@ -259,7 +268,7 @@ class DuckDBSource:
         anything is charged. Reads no stored row.
         """
         try:
-            self._count(scan, render(scan, bytes(32), _rehearsal(scan)))
+            self._count(scan, render(scan, bytes(32), _rehearsal))
         except duckdb.Error:
             raise NotSupportedError(
                 "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
@@ -278,8 +287,7 @@ class DuckDBSource:
             raise OperationalError("the scan of the table failed; nothing was released") from None
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
-        zoned = any("TIME ZONE" in stored.type for column in scan.computed for stored in column.inputs)
-        with self._cursor(zoned=zoned) as cursor:
+        with self._cursor(scan) as cursor:
             found = cursor.execute(sql).fetchnumpy()
         return _into_cells(scan, [np.asarray(column) for column in found.values()])
 
@@ -296,30 +304,47 @@ class DuckDBSource:
             raise OperationalError("the database cannot be read") from None
 
     @contextmanager
-    def _cursor(self, *, zoned: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-        """For one statement: every statement of tacit's own goes through here, or it passes for somebody else's.
-
-        ``zoned`` says that the statement reads texts as moments with a time zone.
-        """
+    def _cursor(self, scan: Scan | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """For one statement: every statement of tacit's own goes through here, or it passes for somebody else's."""
         with self._lock:
             cursor = self._connection.cursor()
         with cursor, nullcontext() if self._instance is None else self._instance.own():
-            ran = _prepare(cursor, zoned)
+            ran = _prepare(cursor, _needed(scan))
             if self._instance is not None:
                 self._instance.ran(ran)
             yield cursor
 
-    def _stored(self, table: Table) -> str:
-        """The rows of a stored table. Texts are compared byte by byte, whatever collation a column declares."""
-        path = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
-        return f"(SELECT {', '.join(map(_read, table.columns))} FROM {path})"  # noqa: S608
+    def _stored(self, table: Table, wanted: Collection[str]) -> str:
+        """Some columns of a stored table. Texts are compared byte by byte, whatever collation a column declares.
+
+        Only what is wanted is named, because without its optimizer DuckDB reads every column that is.
+        """
+        if self._file is not None:
+            rows, computed = self._file.rows, self._file.columns
+        else:
+            rows = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
+            computed = {}
+        shown = [_read(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
+        return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
 
 
-def _prepare(cursor: duckdb.DuckDBPyConnection, zoned: bool) -> int:
+def _needed(scan: Scan | None) -> frozenset[str]:
+    """The settings that a statement depends on. Most mean nothing to a scan that computes nothing from a row."""
+    needed = frozenset(meaning()) - {"TimeZone", "enable_optimizer"}
+    inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
+    if inputs:
+        needed |= {"enable_optimizer"}
+    if any("TIME ZONE" in column.type for column in inputs):
+        needed |= {"TimeZone"}
+    return needed
+
+
+def _prepare(cursor: duckdb.DuckDBPyConnection, needed: Collection[str]) -> int:
     """Let SQL mean on this cursor what it meant when the batch was compiled; the number of statements that it took.
 
     Functions are looked up in DuckDB's own schema alone: a macro of the database could shadow any of them, signs
-    included. Settings of an open connection that change what SQL means are set back for this cursor only.
+    included. Settings of an open connection that change what SQL means are set back for this cursor only. Where its
+    configuration is locked, those in ``needed`` must have their value.
     """
     cursor.execute("SET search_path = 'system.main'")
     names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
@@ -332,7 +357,7 @@ def _prepare(cursor: duckdb.DuckDBPyConnection, zoned: bool) -> int:
             ran += 1
             cursor.execute(f"SET SESSION {name} = {literal(wanted)}")
         except duckdb.Error:
-            if name == "TimeZone" and not zoned:  # every machine has its own, and it means nothing to this statement
+            if name not in needed:
                 continue
             raise OperationalError(
                 f"this DuckDB has {name} set to a value that changes what SQL means, and locked\n"
@@ -377,7 +402,11 @@ def _into_cells(scan: Scan, found: list[NDArray[Any]]) -> NDArray[np.int64]:
     return np.fromiter(totals, dtype=np.int64, count=scan.cells)
 
 
-def render(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
+Stored = Callable[[Table, Collection[str]], str]
+"""Where the named columns of a table are: what stands in FROM."""
+
+
+def render(scan: Scan, salt: bytes, stored: Stored) -> str:
     """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps.
 
     ``stored`` says where the rows of a table are.
@@ -392,60 +421,57 @@ def render(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
     return f"SELECT {', '.join([*groups, *capped])} FROM ({inner}){tail}"  # noqa: S608
 
 
-def _rows(scan: Scan, salt: bytes, stored: Callable[[Table], str]) -> str:
+def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     """The rows to count: the base, and what is joined to it under labelled names."""
-    rows = _bounded(scan.table, salt, stored)
+    reads = scan.reads
+    rows = _bounded(scan.table, salt, stored, reads)
     if not scan.private and not scan.joins:
         return rows
     # Only the columns of the catalog, under names that are all different (see Catalog.labels).
-    rows = f"(SELECT {', '.join(quote(c.name) for c in scan.table.columns)} FROM {rows})"  # noqa: S608
+    base = ", ".join(quote(c.name) for c in scan.table.columns if c.name in reads)
+    rows = f"(SELECT {base or '1 AS one'} FROM {rows})"  # noqa: S608
     for label, join in scan.private:
-        other = f"(SELECT {_labelled(join.table, label)} FROM {_bounded(join.table, salt, stored)})"  # noqa: S608
+        wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
+        other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {_bounded(join.table, salt, stored, wanted)})"  # noqa: S608
         on = " AND ".join(f"{quote(own)} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
         rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
     for label, join in scan.joins:
+        wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
         keys = ", ".join(quote(theirs) for _, theirs in join.on)
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
-            f"(SELECT {_labelled(join.table, label)}, TRUE AS {quote(f'{label}.')} FROM {stored(join.table)} "  # noqa: S608
-            f"QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
+            f"(SELECT {_labelled(join.table, label, wanted)}, TRUE AS {quote(f'{label}.')} "  # noqa: S608
+            f"FROM {stored(join.table, wanted)} QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
         on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
         rows = f"(SELECT * FROM {rows} LEFT JOIN {once} ON {on})"  # noqa: S608
     return rows
 
 
-def _labelled(table: Table, label: str) -> str:
-    return ", ".join(f"{quote(c.name)} AS {quote(c.of(label).name)}" for c in table.columns)
+def _labelled(table: Table, label: str, wanted: Collection[str]) -> str:
+    return ", ".join(f"{quote(c.name)} AS {quote(c.of(label).name)}" for c in table.columns if c.name in wanted)
 
 
-def _read(column: Column) -> str:
+def _read(column: Column, sql: str) -> str:
     """A stored column as the catalog has it: texts in binary order, and a private type, such as an ENUM, cast away."""
-    name = quote(column.name)
-    value = f"CAST({name} AS {column.type})" if column.recast else name
+    value = f"CAST({sql} AS {column.type})" if column.recast else sql
     collated = f"{value} COLLATE C" if column.type == "VARCHAR" else value
-    return name if collated == name else f"{collated} AS {name}"
+    return f"{collated} AS {quote(column.name)}"
 
 
-def _rehearsal(scan: Scan) -> Callable[[Table], str]:
-    """Rows in place of stored tables: extreme values in the columns that a scan computes with, NULL in the others."""
-    used = {c.name.removeprefix(f"{c.label}.") for column in scan.computed for c in column.stored}
-
-    def rows(table: Table) -> str:
-        values = [(c, extremes(c.type)) for c in table.columns if c.name in used]
-        listed = " UNION ALL ".join(
-            "SELECT 1 AS one"
-            + "".join(f", CAST({v[(i + j) % len(v)]} AS {c.type}) AS c{j}" for j, (c, v) in enumerate(values))
-            for i in range(max((len(v) for _, v in values), default=1))
-        )
-        names = {c.name: f"c{j}" for j, (c, _) in enumerate(values)}
-        shown = (f"{names.get(c.name, f'CAST(NULL AS {c.type})')} AS {quote(c.name)}" for c in table.columns)
-        return f"(SELECT {', '.join(shown)} FROM ({listed}))"  # noqa: S608
-
-    return rows
+def _rehearsal(table: Table, wanted: Collection[str]) -> str:
+    """Rows of extreme values in place of a stored table; every value in another company."""
+    values = [(c, extremes(c.type)) for c in table.columns if c.name in wanted]
+    rows = " UNION ALL ".join(
+        "SELECT 1 AS one"
+        + "".join(f", CAST({v[(i + j) % len(v)]} AS {c.type}) AS {quote(c.name)}" for j, (c, v) in enumerate(values))
+        for i in range(max((len(v) for _, v in values), default=1))
+    )
+    names = ", ".join(quote(c.name) for c, _ in values)
+    return f"(SELECT {names or 'one'} FROM ({rows}))"  # noqa: S608
 
 
-def _bounded(table: Table, salt: bytes, stored: Callable[[Table], str]) -> str:
+def _bounded(table: Table, salt: bytes, stored: Stored, wanted: Collection[str]) -> str:
     """The table, with at most k rows of every privacy unit.
 
     Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
@@ -453,11 +479,13 @@ def _bounded(table: Table, salt: bytes, stored: Callable[[Table], str]) -> str:
     unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
     """
     if table.privacy_unit is None:
-        return stored(table)
+        return stored(table, wanted)
     unit = quote(table.privacy_unit)
-    content = ", ".join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])
+    names = [column.name for column in table.columns]
+    content = ", ".join([literal(salt.hex()), *map(quote, names)])
+    shown = ", ".join(quote(name) for name in names if name in wanted)
     return (
-        f"(SELECT {', '.join(quote(column.name) for column in table.columns)} FROM {stored(table)} "  # noqa: S608
+        f"(SELECT {shown or '1 AS one'} FROM {stored(table, names)} "  # noqa: S608
         f"WHERE {unit} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
     )

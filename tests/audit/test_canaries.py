@@ -179,7 +179,7 @@ def test_a_source_that_fails_on_a_row_says_nothing(
     con = both[0]
     monkeypatch.setattr(
         "tacit.sql.backends.duckdb.render",
-        lambda scan, salt, stored: f"SELECT sum(CAST(name AS INTEGER)) FROM {stored(scan.table)}",
+        lambda scan, salt, stored: f"SELECT sum(CAST(name AS INTEGER)) FROM {stored(scan.table, ['name'])}",
     )
     monkeypatch.setattr("tacit.sql.backends.duckdb.DuckDBSource.rehearse", lambda self, scan: None)
     with pytest.raises(tacit.OperationalError) as caught:

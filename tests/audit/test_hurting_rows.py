@@ -9,14 +9,14 @@ import duckdb
 import pytest
 import tacit
 from sqlglot import exp
-from support.expressions import EVERY, column, nested, sensible
+from support.expressions import EVERY, column, nested
 from tacit import Connection
 from tacit.sql.extremes import extremes
 from tacit.sql.functions import kind_of
 
 from .cases import LONG
 
-BATCHES = 10_000 if LONG else 250
+BATCHES = 10_000 if LONG else 240
 NUMBERS = tuple(type_ for type_ in EVERY if kind_of(type_) == "number")
 SEEDS = 8
 
@@ -60,7 +60,7 @@ def query(rng: random.Random) -> str:
 
     def tree() -> str:
         types = (rng.choice(EVERY), rng.choice(EVERY))
-        return sensible(rng, rng.choice((1, 1, 2)), types).sql("duckdb")
+        return nested(rng, rng.choice((1, 1, 2)), types).sql("duckdb")
 
     def condition() -> str:
         return rng.choice(

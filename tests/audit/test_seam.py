@@ -146,6 +146,34 @@ class TestMacros:
         assert exact(database, "SELECT count(*) FROM v", tables=tables) == [6]
 
 
+STATISTICS = "SELECT count(*) FROM v WHERE CASE WHEN k < 9 THEN (i IS NULL) BETWEEN 'a' AND 'b' ELSE TRUE END"
+
+
+def rows_with_and_without_null() -> tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]:
+    found = duckdb.connect(), duckdb.connect()
+    for database in found:
+        database.execute(f"CREATE TABLE v AS {ROWS}")
+    found[1].execute("INSERT INTO v VALUES (1, 'a', NULL)")
+    return found
+
+
+class TestStatistics:
+    """DuckDB plans with statistics of the rows, and what they make constant it computes outside every TRY."""
+
+    def test_no_statistic_of_the_rows_decides_whether_a_scan_fails(self) -> None:
+        for database in rows_with_and_without_null():
+            assert exact(database, STATISTICS) == [0]
+
+    def test_with_the_optimizer_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The broken engine that the test above is there for."""
+        wanted = {**backend.meaning(), "enable_optimizer": "true"}
+        monkeypatch.setattr(backend, "meaning", lambda: wanted)
+        without, with_null = rows_with_and_without_null()
+        assert exact(with_null, STATISTICS) == [0]
+        with pytest.raises(tacit.Error):
+            exact(without, STATISTICS)
+
+
 def test_a_scan_that_cannot_run_is_refused_unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
     database = duckdb.connect()
     database.execute(f"CREATE TABLE v AS {ROWS}")

@@ -116,7 +116,7 @@ def test_flags_a_seed_that_is_used_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_flags_a_unit_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "_bounded", lambda table, salt, stored: stored(table))
+    monkeypatch.setattr(backend, "_bounded", lambda table, salt, stored, wanted: stored(table, wanted))
     assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 from sqlglot import exp
-from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, sensible
+from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
 from tacit.errors import SqlError
 from tacit.sql.extremes import extremes
 from tacit.sql.functions import CASTS, Rule, kind_of
@@ -94,7 +94,7 @@ def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[ty
 def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(10)
     for _ in range(5_000 if LONG else 200):
-        run(tables, [sensible(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
+        run(tables, [nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
 
 
 REFUSED = [

@@ -120,7 +120,7 @@ def test_the_scan_names_only_the_table_and_constants() -> None:
     workload = compile_batch(
         """SELECT count(*) FROM "we""ird" WHERE "b c" = 'x''); DROP TABLE v; --' AND a < 3""", catalog_of(source)
     )
-    sql = render(workload.scans[0], b"", lambda table: quote(table.name))
+    sql = render(workload.scans[0], b"", lambda table, wanted: quote(table.name))
     assert source.count(workload.scans[0], b"").sum() == 0
     assert "'x''); DROP TABLE v; --'" in sql and '"we""ird"' in sql
 
@@ -189,7 +189,7 @@ def test_many_cuts_are_looked_up_exactly(
     queries = [f"SELECT count(*) FROM t WHERE {column} {op} {c}" for c in constants for op in ("<", "=", ">=")]
     workload = compile_batch(queries, catalog)
     (scan,) = workload.scans
-    assert "list_extract" in render(scan, b"", lambda table: quote(table.name))
+    assert "list_extract" in render(scan, b"", lambda table, wanted: quote(table.name))
     ours = workload.matrix @ source.count(scan, b"")
     theirs = [database.execute(query).fetchone()[0] for query in queries]  # type: ignore[index]
     rows = [query.columns[0].output.rows[0] for query in workload.queries]  # type: ignore[union-attr]

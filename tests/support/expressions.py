@@ -84,29 +84,32 @@ ENTRIES: list[tuple[type[exp.Expr] | str, Rule]] = [*RULES.items(), *NAMED.items
 
 
 def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
-    """A random tree of listed functions."""
+    """A random tree of listed functions that may reach the scan."""
     if depth == 0:
         return exp.column(column(rng.choice(types)))
-    form = rng.random()
     inner = [nested(rng, depth - 1, types) for _ in range(3)]
-    if form < 0.15:
-        return exp.Cast(this=inner[0], to=exp.DataType(this=exp.DataType.Type(rng.choice(list(CASTS)))))
-    if form < 0.3:
-        return exp.Case(
-            ifs=[exp.If(this=exp.Is(this=inner[2], expression=exp.Null()), true=inner[0])], default=inner[1]
-        )
+    kinds = [PROVER.prove(part).kind for part in inner]
+    for _ in range(60):
+        found = _grown(rng, inner, kinds)
+        if found is not None and accepted(found) is not None:
+            return found
+    return inner[0]
+
+
+def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.Expr | None:
+    """One random function over these arguments; None where it does not take their kinds."""
+    form = rng.random()
+    if form < 0.12:
+        return exp.Cast(this=inner[0].copy(), to=exp.DataType(this=exp.DataType.Type(rng.choice(list(CASTS)))))
+    if form < 0.24:
+        asked = exp.Is(this=inner[2].copy(), expression=exp.Null())
+        return exp.Case(ifs=[exp.If(this=asked, true=inner[0].copy())], default=inner[1].copy())
     node, rule = rng.choice(ENTRIES)
-    options = list(built(node, rule, ("INTEGER",) * free_arguments(rule)))
-    chosen = rng.choice(options)
+    free = [takes for takes in rule.takes.values() if not isinstance(takes, Constant | Unit)]
+    if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
+        return None
+    chosen = rng.choice(list(built(node, rule, ("INTEGER",) * len(free))))
     for own, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
         if own.parent is not None:
-            own.replace(part)
+            own.replace(part.copy())
     return chosen
-
-
-def sensible(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
-    """A random tree that may reach the scan."""
-    while True:
-        node = nested(rng, depth, types)
-        if node.find(exp.Column) is not None and accepted(node) is not None:
-            return node
