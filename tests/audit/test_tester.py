@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 import tacit
@@ -18,6 +19,8 @@ from tacit.engine.ledger import Ledger
 from tacit.errors import BudgetError, LedgerError
 from tacit.sql import Catalog, Values
 from tacit.sql.backends import duckdb as backend
+from tacit.sql.functions import Value
+from tacit.sql.total import Prover
 from tacit.terms import PolicyTerms
 
 from .cases import LONG, Case, Pair, Row, ask_for, open_table, random_case
@@ -250,3 +253,45 @@ def test_flags_counts_in_the_frames_of_an_error(broken: bool, monkeypatch: pytes
         monkeypatch.setattr(steps, "_sealed", lambda step: step())
     with open_table([YOUNG]) as con:
         assert counts_outlive_a_failure(con, monkeypatch) == broken
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_flags_an_expression_that_fails_on_a_row(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails for one of two neighbours tells them apart, at a price of next to nothing."""
+    if broken:
+        monkeypatch.setattr(Prover, "_escape", lambda self, node: Value("truth", constant=False))
+        monkeypatch.setattr(backend.DuckDBSource, "rehearse", lambda self, scan: None)
+    sql = (
+        "SELECT count(*) FROM v WHERE CASE WHEN person = 9 AND age <= 30 THEN state LIKE '%' ESCAPE '%' ELSE FALSE END"
+    )
+
+    def outcome(*rows: Row) -> str:
+        try:
+            open_table(rows).answer(sql, epsilon=1e-9)
+        except tacit.Error as error:
+            return str(error)
+        return "answered"
+
+    assert (outcome(YOUNG) != outcome()) is broken
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_flags_a_key_that_is_compared_by_its_collation(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen spellings of one name are sixteen units, and each is joined with its own rows alone."""
+    if broken:
+        monkeypatch.setattr(backend, "_read", lambda column, sql: f"{sql} AS {backend.quote(column.name)}")
+    database = duckdb.connect()
+    for name in ("v", "w"):
+        database.execute(f"CREATE TABLE {name} (person VARCHAR COLLATE NOCASE, x INTEGER)")
+        spelled = "translate(lpad(bin(i), 4, '0'), '01', 'aA')"
+        database.execute(f"INSERT INTO {name} SELECT {spelled}, 1 FROM range(16) r(i)")
+    unit = {"privacy_unit": "person", "max_rows_per_unit": 16, "version": "1"}
+    con = tacit.connect(database, policy={"budget": {"epsilon": 1}, "tables": {"v": unit, "w": unit}})
+    batch = "SELECT count(*) FROM v JOIN w ON v.person = w.person"
+
+    def rows() -> int:
+        return int(tacit.testing.exact_answers(con, batch)[0].iloc[0, 0])
+
+    before = rows()
+    database.execute("DELETE FROM v WHERE person COLLATE C = 'aaaa'")
+    assert (before - rows() > 1) is broken
