@@ -179,7 +179,7 @@ class AggregateReader:
                 return simpler
         column = clamped(node, self._scope)
         start, end = self._scope.statement.span(node)
-        measure = clamp(self._relation.base.table, column, self._scope.statement.source, start, end)
+        measure = clamp(self._relation.base.holder, column, self._scope.statement.source, start, end)
         present = summands(node, self._scope) or (column,)
         return self._atom(where, present, self._relation.base.measure(measure))
 

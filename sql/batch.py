@@ -51,6 +51,13 @@ class TableBatch:
             known = self._attributes[column.name] = Attribute(column)
         return known if known.column.reference == column.reference else self.attribute(_renamed(column, "another"))
 
+    def holder(self, column: Column) -> Table:
+        """The table that a stored column belongs to: the base, or what is joined to it."""
+        tables = {label: join.table for join, label in self.joins.items()} | {
+            label: join.table for label, join in self.private
+        }
+        return tables.get(column.label, self.table)
+
     def measure(self, measure: Measure) -> str:
         """Remember a summed column, and the name it goes by; a view can declare another clamp for the same column."""
         known = self._measures.setdefault(measure.name, measure)

@@ -6,6 +6,7 @@ These are the only two places that need a declaration, because both would otherw
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tacit.errors import DomainError, LimitError, TypeMismatchError
@@ -23,7 +24,11 @@ _WIDEST = 1e300
 """Wider clamps would overflow to infinity when a value is placed between their ends."""
 
 
-def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Measure:
+Holder = Callable[[Column], Table]
+"""The table that a stored column belongs to."""
+
+
+def clamp(holder: Holder, column: Column, source: str, start: int, end: int) -> Measure:
     """The measure of a summed column; a DomainError prints the line that the policy lacks."""
     order = ordering(column.type)
     if order is None or order.kind not in ("number", "truth"):
@@ -35,10 +40,9 @@ def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Me
     if ends is None:
         missing = next((c for c in column.stored if column_bounds(c) is None), column)
         raise DomainError(
-            f"SUM and AVG need to know the range of {missing.name}",
+            f"SUM and AVG need to know the range of {missing.own_name}",
             sql=source, start=start, end=end,
-            hint=f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: "
-            f"{_toml_key(missing.name)} = {{ min = 0, max = 100 }}",
+            hint=f"{_place(holder, missing)} = {{ min = 0, max = 100 }}",
         )  # fmt: skip
     low, high = ends
     width = high - low
@@ -51,13 +55,13 @@ def clamp(table: Table, column: Column, source: str, start: int, end: int) -> Me
 
 
 def groups(
-    table: Table, attribute: Attribute, column: Column, source: str, start: int, end: int, limits: Limits
+    holder: Holder, attribute: Attribute, column: Column, source: str, start: int, end: int, limits: Limits
 ) -> list[tuple[Any, Predicate]]:
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
     order = attribute.order
     missing = DomainError(
-        f"GROUP BY {column.name} needs a declared list of its values: tacit cannot look them up in the data",
-        sql=source, start=start, end=end, hint=_group_hint(table, column),
+        f"GROUP BY {column.own_name} needs a declared list of its values: tacit cannot look them up in the data",
+        sql=source, start=start, end=end, hint=_group_hint(holder, column),
     )  # fmt: skip
     if order is None:
         raise missing
@@ -108,11 +112,17 @@ def _listed(
     return [order.value(cut) for cut in range(low[0], high[1])]
 
 
-def _group_hint(table: Table, column: Column) -> str:
+def _place(holder: Holder, column: Column) -> str:
+    """Where the policy declares a column."""
+    table = holder(column)
+    return f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: {_toml_key(column.own_name)}"
+
+
+def _group_hint(holder: Holder, column: Column) -> str:
     if column.expression:  # what is missing is the list of a column that it is computed from
         column = next((c for c in column.stored if not isinstance(c.domain, Values)), column.stored[0])
     order = ordering(column.type)
-    place = f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: {_toml_key(column.name)} = "
+    place = f"{_place(holder, column)} = "
     if order is not None and order.kind == "text":
         return place + '{ values = ["A", "B"], other = true }'
     if order is not None and order.discrete and order.kind == "moment":

@@ -166,7 +166,7 @@ class SelectReader:
         start, end = self._statement.span(node)
         base = self._relation.base
         found = groups(
-            base.table, base.attribute(column), column, self._statement.source, start, end, self._batch.limits
+            base.holder, base.attribute(column), column, self._statement.source, start, end, self._batch.limits
         )
         return Grouping(text, column, tuple(found))
 
