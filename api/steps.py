@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -273,14 +274,26 @@ def _sealed(step: Callable[[], T]) -> T:
     """Run a step that sees private rows; whatever it raises becomes a new exception that knows nothing of them.
 
     Even an exception that nobody prints would lead to the rows: DuckDB quotes one in its text, and a traceback keeps
-    the frames, with their variables, of every function that it came through.
+    the frames, with their variables, of every function that it came through. The step has a thread of its own, because
+    an interrupt reaches the main thread only: it can come while the rest is being cleared away, and would then carry
+    what is not cleared yet. Whoever waits here holds no row, whatever interrupts the waiting.
     """
-    try:
-        return step()
-    except BaseException as error:
-        said = _without_rows(error)
-        _forget(error)
-    raise said  # after the handler has ended, so that it carries no __context__
+    done: list[T] = []
+    said: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            done.append(step())
+        except BaseException as error:
+            said.append(_without_rows(error))
+            _forget(error)
+
+    thread = threading.Thread(target=work, name="tacit release", daemon=True)
+    thread.start()
+    thread.join()
+    if not done:
+        raise said[0] if said else _without_rows(RuntimeError())
+    return done[0]
 
 
 def _without_rows(error: BaseException) -> BaseException:

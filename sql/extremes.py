@@ -10,6 +10,8 @@ import re
 
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _MOMENTS = ("'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54'", "'1970-01-01'")
+_BEYOND = ("make_timestamp(-9223372036854775806)", "make_timestamp(9223372036854775806)")
+"""Moments that DuckDB stores and cannot write."""
 _LISTED: dict[str, tuple[str, ...]] = {
     "BOOLEAN": ("true", "false"),
     "FLOAT": ("'nan'", "'inf'", "'-inf'", "'-0.0'", "0", "3.4e38", "1e-45"),
@@ -20,7 +22,7 @@ _LISTED: dict[str, tuple[str, ...]] = {
     ),
     "DATE": ("'infinity'", "'-infinity'", "'5877642-06-25 (BC)'", "'5881580-07-10'", "'1970-01-01'", "'2024-02-29'"),
     "TIME": ("'00:00:00'", "'23:59:59.999999'", "'24:00:00'"),
-    "TIMESTAMP": _MOMENTS,
+    "TIMESTAMP": (*_MOMENTS, *_BEYOND),
     "TIMESTAMP_S": _MOMENTS,
     "TIMESTAMP_MS": _MOMENTS,
     "TIMESTAMP_NS": ("'infinity'", "'-infinity'", "'1677-09-22 00:00:00'", "'2262-04-11 23:47:16.854775806'"),

@@ -128,6 +128,9 @@ DAY = _kinds("day", "moment")
 CLOCK = _kinds("day", "moment", "time")
 PLAIN = _kinds("truth", "number", "text", "day", "moment", "time", "span")
 ANY = PLAIN | {"opaque"}
+WORDS = _kinds("truth", "number", "text", "day")
+"""What can be written as a text. A TIMESTAMP before the year 290,309 BC, which DuckDB stores, it cannot write: the cast
+fails in a way that no TRY catches and that closes the whole database. ``strftime`` writes all of them."""
 
 _DAY_PARTS = {"year", "quarter", "month", "week", "day", "isoyear", "century", "decade", "millennium"}
 _CLOCK_PARTS = {"hour", "minute", "second", "millisecond", "microsecond"}
@@ -292,8 +295,8 @@ RULES: dict[type[exp.Expr], Rule] = {
         grows=_replaced,
         makes=True,
     ),
-    exp.Concat: Rule({"expressions": PLAIN}, _several, frozenset({"safe", "coalesce"}), _joined, True),
-    exp.DPipe: Rule({"this": PLAIN, "expression": PLAIN}, "text", frozenset({"safe"}), _joined, True),
+    exp.Concat: Rule({"expressions": WORDS}, _several, frozenset({"safe", "coalesce"}), _joined, True),
+    exp.DPipe: Rule({"this": WORDS, "expression": WORDS}, "text", frozenset({"safe"}), _joined, True),
     exp.StrPosition: Rule({"this": TEXT, "substr": TEXT}, "number"),
     **dict.fromkeys((exp.StartsWith, exp.EndsWith, exp.Contains), _binary(TEXT, "truth")),
     # dates
@@ -339,7 +342,7 @@ CASTS = {
     "BOOLEAN": "truth",
     **dict.fromkeys(("VARCHAR", "TEXT", "CHAR", "NVARCHAR"), "text"),
     "DATE": "day",
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "moment"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), "moment"),
     "TIME": "time",
     "INTERVAL": "span",
 }  # fmt: skip

@@ -4,9 +4,8 @@ A scalar becomes a derived column of its own: it can be cut into regions, listed
 made of is a closed list (``functions.py``), and each expression is proven total (``total.py``). What is left are errors
 of a value, a cast or an overflow, which ``TRY`` turns into NULL.
 
-``TRY`` alone does not hold: DuckDB's optimizer takes subexpressions that occur twice out of their ``TRY`` and computes
-them on their own, where they raise. It may not take anything out of a branch of a ``CASE``, whose very purpose is to
-guard, so that is where every ``TRY`` stands; the condition is always true and opaque to the optimizer.
+``TRY`` alone does not hold where DuckDB's optimizer is at work: it takes subexpressions that occur twice out of their
+``TRY`` and computes them on their own, where they raise. So the scan runs without the optimizer (``scratch.meaning``).
 """
 
 from __future__ import annotations
@@ -81,8 +80,9 @@ def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         raise scope.error(
             TypeMismatchError, node, "DuckDB cannot compute this from these types", "check the types, or add a CAST"
         )
-    safe = rendered(node, scope, value, short=True) if known.made else sql
-    return Column(sql, type_, True, None, _guarded(safe, inputs), inputs, (known.times, known.plus))
+    short = known.made or known.kind == "text"
+    safe = rendered(node, scope, value, short=True) if short else sql
+    return Column(sql, type_, True, None, f"TRY({safe})", inputs, (known.times, known.plus))
 
 
 def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
@@ -100,11 +100,6 @@ def _known(node: exp.Expr, scope: Scope) -> Value:
         raise scope.error(UnsupportedSqlError, node, refusal(node.this), "name a column")
     column = scope.resolve(node)
     return Value(kind_of(column.type), *column.growth, constant=False)
-
-
-def _guarded(sql: str, inputs: tuple[Column, ...]) -> str:
-    """SQL that is NULL where the given SQL would raise, whatever else the optimizer sees beside it."""
-    return f"(CASE WHEN hash({inputs[0].reference}) IS NOT NULL THEN TRY({sql}) END)" if inputs else f"TRY({sql})"
 
 
 def stored(columns: Iterable[Column]) -> tuple[Column, ...]:
@@ -168,10 +163,9 @@ def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
     listed = listed_values(bare(node), column, scope, limit)
     if listed is not None:
         values, nullable = listed
-        return Column(column.name, column.type, nullable, values, column.expression, column.inputs)
+        return replace(column, nullable=nullable, domain=values)
     known = bounds(node, scope)
-    domain = Range(*known) if known is not None else None
-    return Column(column.name, column.type, True, domain, column.expression, column.inputs)
+    return replace(column, nullable=True, domain=Range(*known) if known is not None else None)
 
 
 def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:

@@ -132,9 +132,14 @@ class Scan:
             self.table.privacy_unit,
             self.rows_per_unit,
         ]
-        parts += [(folded(r.column.name), r.cuts, r.region_of_piece) for r in self.regions]
-        parts += [(folded(m.column.name), m.low, m.high) for m in self.measures]
+        parts += [(_identity(r.column), r.cuts, r.region_of_piece) for r in self.regions]
+        parts += [(_identity(m.column), m.low, m.high) for m in self.measures]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()
+
+
+def _identity(column: Column) -> str:
+    """What a column is: names know no case, the texts inside an expression do."""
+    return column.expression or folded(column.name)

@@ -69,7 +69,7 @@ def meaning() -> dict[str, str]:
     """
     rows = _connection().execute("SELECT name, value FROM duckdb_settings()").fetchall()
     own = {name: value or "" for name, value in rows if name in _MEANING}
-    return own | {"TimeZone": "UTC", "enable_optimizer": "false"}
+    return own | {"TimeZone": "UTC", "Calendar": "gregorian", "enable_optimizer": "false"}
 
 
 def quote(name: str) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import csv
 import hmac
 import os
+import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from .instance import Instance, instance_of
 from .regions_sql import region_sql
 
 _LONGEST_HEADER = 1 << 20
+_OPENING = threading.Lock()
+"""A file is one DuckDB for all connections of a process, and its configuration is locked once."""
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 
 
@@ -55,8 +58,9 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
     if kind is not None:
         return _from_file(path, kind, types or {})
     try:
-        connection = duckdb.connect(str(path), read_only=True, config=SAFE_CONFIG)
-        lock(connection)
+        with _OPENING:
+            connection = duckdb.connect(str(path), read_only=True, config=SAFE_CONFIG)
+            lock(connection)
     except duckdb.ConnectionException:
         raise OperationalError(
             f"{str(path)!r} is already open in this process with other settings; close it, or pass that open "
@@ -68,7 +72,7 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
         ) from None
     except duckdb.Error:
         raise OperationalError(f"{str(path)!r} cannot be opened as a DuckDB database") from None
-    return DuckDBSource(connection, path, owned=True)
+    return DuckDBSource(connection, path.absolute(), owned=True)
 
 
 def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
@@ -78,13 +82,14 @@ def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
     except duckdb.Error:
         raise OperationalError("the DuckDB connection is closed") from None
     if row and row[0]:
-        return DuckDBSource(own, Path(row[0]), owned=True)
+        return DuckDBSource(own, Path(row[0]).absolute(), owned=True)
     return DuckDBSource(own, None, owned=True, instance=instance_of(own, ran=1))
 
 
 def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
     """An in-memory database with one view over the file, and no other file within reach."""
-    where = literal(str(path.resolve()))
+    path = path.resolve()
+    where = literal(re.sub(r"([*?\[])", r"[\1]", str(path)))  # else DuckDB takes a name for a pattern of names
     connection = duckdb.connect(
         ":memory:", config={k: v for k, v in SAFE_CONFIG.items() if "autol" in k or "autoi" in k}
     )
@@ -93,13 +98,14 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
         file = File(name, f"read_parquet({where})") if kind == "parquet" else _csv_file(path, where, types)
         shown = ", ".join(f"{sql} AS {quote(column)}" for column, sql in file.columns.items()) or "*"
         connection.execute(f"CREATE VIEW {quote(name)} AS SELECT {shown} FROM {file.rows}")  # noqa: S608
-        connection.execute(f"SET allowed_paths = [{where}]")
+        described = connection.execute(f"DESCRIBE SELECT * FROM {file.rows}").fetchall()  # noqa: S608
+        connection.execute(f"SET allowed_paths = [{literal(str(path))}, {where}]")
         connection.execute("SET enable_external_access = false")
         lock(connection)
     except duckdb.Error:
         connection.close()
         raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
-    return DuckDBSource(connection, path, owned=True, file=file)
+    return DuckDBSource(connection, path, owned=True, file=replace(file, described=described))
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,8 @@ class File:
     """What stands in FROM."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """SQL of the columns that are not read as they are."""
+    described: list[tuple[Any, ...]] = field(default_factory=list)
+    """What DuckDB says of the columns in the file."""
 
 
 def _csv_file(path: Path, where: str, types: ColumnTypes) -> File:
@@ -179,6 +187,7 @@ class DuckDBSource:
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
+        self._shape: dict[tuple[str, ...], tuple[Any, ...]] = {}
         self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
         if instance is not None:
             instance.ran(1)
@@ -188,13 +197,7 @@ class DuckDBSource:
 
     def schema(self) -> tuple[SourceTable, ...]:
         """Names, types and constraints of all tables and views."""
-        columns = self._run(
-            "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
-            # a generated column is computed when it is read, and what it computes can fail on a row
-            "WHERE NOT internal AND NOT coalesce(is_generated, false) AND database_name = ? "
-            "ORDER BY schema_name, table_name, column_index",
-            self._database,
-        )
+        columns = self._columns()
         checks = self._run(
             "SELECT schema_name, table_name, expression FROM duckdb_constraints() "
             "WHERE constraint_type = 'CHECK' AND database_name = ?",
@@ -204,6 +207,7 @@ class DuckDBSource:
         for schema, table, expression in checks:
             expressions.setdefault((schema, table), []).append(expression)
         bounds = {table: check_ranges(found) for table, found in expressions.items()}
+        self._shape = _shape(columns)
         tables: dict[tuple[str, str], list[SourceColumn]] = {}
         for schema, table, name, type_, nullable in columns:
             low, high = bounds.get((schema, table), {}).get(folded(name), (None, None))
@@ -228,6 +232,34 @@ class DuckDBSource:
             )
             for (schema, table), found in tables.items()
         )
+
+    def _columns(self) -> list[tuple[Any, ...]]:
+        """(schema, table, column, type, whether it can be NULL) of every stored column."""
+        return self._run(
+            "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
+            # a generated column is computed when it is read, and what it computes can fail on a row
+            "WHERE NOT internal AND NOT coalesce(is_generated, false) AND database_name = ? "
+            "ORDER BY schema_name, table_name, column_index",
+            self._database,
+        )
+
+    def _check_unchanged(self, scan: Scan) -> None:
+        """The batch was compiled for the columns that were there when the connection was opened."""
+        if self._file is not None:
+            try:
+                found = self._run(f"DESCRIBE SELECT * FROM {self._file.rows}")  # noqa: S608
+            except OperationalError:
+                found = []
+            same = found == self._file.described
+        else:
+            shape, tables = _shape(self._columns()), (scan.table, *(j.table for _, j in (*scan.private, *scan.joins)))
+            paths = [table.path or ("main", table.name) for table in tables]
+            same = all(shape.get(path) == self._shape.get(path) for path in paths)
+        if not same:
+            raise OperationalError(
+                f"the columns of {scan.name} are no longer those that this connection was opened with; nothing was "
+                "charged\nhint: connect again"
+            )
 
     @property
     def memory(self) -> str | None:
@@ -267,6 +299,7 @@ class DuckDBSource:
         Whatever makes a scan fail whatever the rows are, a setting or a limit of this DuckDB, shows here, before
         anything is charged. Reads no stored row.
         """
+        self._check_unchanged(scan)
         try:
             self._count(scan, render(scan, bytes(32), _rehearsal))
         except duckdb.Error:
@@ -328,14 +361,22 @@ class DuckDBSource:
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
 
 
+def _shape(columns: Sequence[tuple[Any, ...]]) -> dict[tuple[str, ...], tuple[Any, ...]]:
+    """Names and types of the columns of each table."""
+    found: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for schema, table, name, type_, _ in columns:
+        found[schema, table] = (*found.get((schema, table), ()), (name, type_))
+    return found
+
+
 def _needed(scan: Scan | None) -> frozenset[str]:
     """The settings that a statement depends on. Most mean nothing to a scan that computes nothing from a row."""
-    needed = frozenset(meaning()) - {"TimeZone", "enable_optimizer"}
+    needed = frozenset(meaning()) - {"TimeZone", "Calendar", "enable_optimizer"}
     inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
     if inputs:
         needed |= {"enable_optimizer"}
     if any("TIME ZONE" in column.type for column in inputs):
-        needed |= {"TimeZone"}
+        needed |= {"TimeZone", "Calendar"}
     return needed
 
 

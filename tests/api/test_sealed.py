@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 import traceback
 import weakref
@@ -164,3 +165,22 @@ def test_the_check_can_fail(con: Connection, counted: Counted, monkeypatch: pyte
     with pytest.raises(tacit.LedgerError) as caught:
         con.answer(SQL, epsilon=0.5)
     assert leaks(caught.value, counted)
+
+
+def test_an_interrupt_while_the_rest_is_cleared_away(
+    con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reaches the thread that waits, which holds nothing."""
+    real = steps._without_rows
+
+    def interrupted(error: BaseException) -> BaseException:
+        signal.raise_signal(signal.SIGINT)
+        return real(error)
+
+    monkeypatch.setattr(steps, "_without_rows", interrupted)
+    monkeypatch.setattr(steps, "measure", failing(MemoryError()))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        con.answer(SQL, epsilon=0.5)
+    for error in exceptions(caught.value):
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            assert not any(shows(value) for value in frame.f_locals.values()), frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,69 @@ def test_a_ledger_speaks_of_one_kind_of_neighbours(tmp_path: Path) -> None:
     with tacit.connect(path, policy=policy) as con:
         assert con.budget.spent.epsilon == 1
         con.answer("SELECT count(*) FROM v WHERE a < 50", epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["v[1].parquet", "v*.parquet", "v?.parquet"])
+def test_a_file_name_is_no_pattern(name: str, tmp_path: Path) -> None:
+    """The schema came from one file, and the rows from another, or from none."""
+    duckdb.sql("SELECT 'x' AS other FROM range(3)").write_parquet(str(tmp_path / "v1.parquet"))
+    duckdb.sql("SELECT i AS a FROM range(10) t(i)").write_parquet(str(tmp_path / "plain.parquet"))
+    (tmp_path / "plain.parquet").rename(tmp_path / name)
+    with tacit.connect(tmp_path / name, epsilon=1) as con:
+        table = con.catalog.tables[0].name
+        quoted = '"' + table.strip('"') + '"'
+        assert tacit.testing.exact_answers(con, f"SELECT count(*) FROM {quoted} WHERE a < 4")[0].iloc[0, 0] == 4
+
+
+def test_columns_that_changed_under_an_open_connection_are_refused_unpaid(tmp_path: Path) -> None:
+    path = tmp_path / "q.parquet"
+    duckdb.sql("SELECT i AS a FROM range(10) t(i)").write_parquet(str(path))
+    with tacit.connect(path, epsilon=10) as con:
+        con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+        for changed in ("SELECT i::VARCHAR AS a FROM range(10) t(i)", "SELECT i AS b FROM range(10) t(i)"):
+            duckdb.sql(changed).write_parquet(str(path))
+            with pytest.raises(tacit.OperationalError, match="connect again"):
+                con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+        assert con.budget.spent.epsilon == 1
+    database = duckdb.connect()
+    database.execute("CREATE TABLE q AS SELECT i AS a FROM range(10) t(i)")
+    with tacit.connect(database, epsilon=10) as con:
+        con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+        for change in ("ALTER TABLE q ALTER a TYPE VARCHAR", "DROP TABLE q"):
+            database.execute(change)
+            with pytest.raises(tacit.OperationalError, match="connect again"):
+                con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+        assert con.budget.spent.epsilon == 1
+
+
+def test_a_relative_path_stays_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb.sql("SELECT i AS a FROM range(10) t(i)").write_parquet(str(tmp_path / "q.parquet"))
+    with duckdb.connect(str(tmp_path / "q.duckdb")) as database:
+        database.execute("CREATE TABLE q AS SELECT i AS a FROM range(10) t(i)")
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("q.parquet", "q.duckdb"):
+        monkeypatch.chdir(tmp_path)
+        with tacit.connect(name, epsilon=10) as con:
+            monkeypatch.chdir(tmp_path / "elsewhere")
+            con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+            assert con.budget.spent.epsilon == 1
+
+
+def test_threads_open_one_file_at_once(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "q.duckdb")) as database:
+        database.execute("CREATE TABLE q AS SELECT i AS a FROM range(10) t(i)")
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            tacit.connect(tmp_path / "q.duckdb", epsilon=10).close()
+        except BaseException as error:
+            failed.append(error)
+
+    for _ in range(10):
+        threads = [threading.Thread(target=run) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failed

@@ -75,8 +75,9 @@ class TestSettings:
         database.execute(f"CREATE TABLE v AS {ROWS}")
         batch = (
             "SELECT count(*) FILTER (WHERE i / 2 = 3.5), count(*) FILTER (WHERE isinf(1e0 / (i * 1e0)) IS TRUE),"
-            " count(*) FILTER (WHERE i // 2 = 3) FROM v"
+            " count(*) FILTER (WHERE i // 2 = 3), count(*) FILTER (WHERE z < '2020-01-01') FROM v"
         )
+        database.execute("ALTER TABLE v ADD COLUMN z TIMESTAMPTZ DEFAULT '2020-06-01 00:00:00+00'")
         plain = exact(database, batch)
         database.execute(f"SET GLOBAL {setting}")
         assert exact(database, batch) == plain
@@ -202,9 +203,59 @@ def test_the_rehearsal_reads_no_stored_row() -> None:
 def test_texts_too_long_to_compute_with_are_null() -> None:
     database = duckdb.connect()
     database.execute("CREATE TABLE v (s VARCHAR)")
-    database.execute("INSERT INTO v SELECT repeat('a', n) FROM (VALUES (1), (1048576), (1048577), (5000000)) t(n)")
+    database.execute("INSERT INTO v SELECT repeat('a', n) FROM (VALUES (1), (65536), (65537), (5000000)) t(n)")
     batch = "SELECT count(*) FILTER (WHERE upper(s) LIKE 'A%'), count(*) FILTER (WHERE s LIKE 'a%'), count(*) FROM v"
     assert exact(database, batch) == [2, 4, 4]
+    through = "WITH a AS (SELECT coalesce(s, '') AS r FROM v) SELECT count(*) FROM a WHERE replace(r, 'a', 'bb') > 'b'"
+    assert exact(database, through) == [2], "a long text is one behind other names too"
+
+
+@pytest.mark.parametrize("way", ["inline", "cte", "derived", "view"])
+def test_no_text_grows_behind_a_name(way: str) -> None:
+    """Ten times eight times as long at every step: a gigabyte for one row, and which row is the analyst's choice."""
+    database = duckdb.connect()
+    database.execute("CREATE TABLE v (s VARCHAR)")
+    grown = "replace(s, 'a', 'aaaaaaaa')"
+    if way == "inline":
+        rows = f"(SELECT {grown.replace('(s', '(' + grown)} AS s FROM v)"
+    elif way == "derived":
+        rows = "v"
+        for _ in range(6):
+            rows = f"(SELECT {grown} AS s FROM {rows})"
+    elif way == "view":
+        database.execute(f"CREATE VIEW w0 AS SELECT {grown} AS s FROM v")
+        for i in range(5):
+            database.execute(f"CREATE VIEW w{i + 1} AS SELECT {grown} AS s FROM w{i}")
+        rows = "w5"
+    else:
+        steps = ", ".join(f"c{i} AS (SELECT {grown} AS s FROM {f'c{i - 1}' if i else 'v'})" for i in range(6))
+        rows = f"(WITH {steps} SELECT s FROM c5)"
+    with tacit.connect(database, epsilon=1) as con, pytest.raises(tacit.Error, match="too long"):
+        con.explain(f"SELECT count(*) FROM {rows} AS grown WHERE length(s) > 3", epsilon=0.1)
+
+
+def test_a_moment_that_duckdb_cannot_write_closes_no_database() -> None:
+    database = duckdb.connect()
+    database.execute("CREATE TABLE v AS SELECT make_timestamp(-9223372036854775000) AS x, 2 AS y")
+    with tacit.connect(database, epsilon=1) as con:
+        for written in ("CAST(x AS VARCHAR)", "concat(x, 'a')", "x || 'a'", "coalesce(x, 'a')", "x::TEXT"):
+            with pytest.raises(tacit.Error):
+                con.answer(f"SELECT count(*) FROM v WHERE {written} LIKE '2020%'", epsilon=0.1)
+        con.answer(
+            "SELECT count(*) FROM v WHERE strftime(x, '%Y') LIKE '2020%' OR x > TIMESTAMP '2024-01-01'", epsilon=0.1
+        )
+    assert database.execute("SELECT count(*) FROM v").fetchall() == [(1,)]
+
+
+def test_a_csv_row_that_does_not_cast_is_null_and_not_gone(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("a,b\n1,1\n2,2\nfoo,3\n,4\n")
+    types = {"a": {"type": "INTEGER"}, "b": {"type": "INTEGER"}}
+    batch = (
+        "SELECT count(*), count(*) FILTER (WHERE a IS NULL), count(*) FILTER (WHERE a IS NOT NULL),"
+        " count(*) FILTER (WHERE b < 9 AND a IS NULL) FROM c"
+    )
+    assert exact(tmp_path / "c.csv", batch, tables={"c": {"columns": types}}) == [4, 2, 2, 2]
+    assert exact(tmp_path / "c.csv", "SELECT count(*) FROM c WHERE a IS NULL", tables={"c": {"columns": types}}) == [2]
 
 
 def test_salts_do_not_make_counts_differ() -> None:

@@ -1,7 +1,7 @@
 """The list of functions, entry by entry: whatever is proven total runs over every extreme value without an exception.
 
 Each accepted combination of function, argument types and constant arguments is put to DuckDB in the form that the scan
-has, twice in one SELECT, because a repeated subexpression is what tempts the optimizer to take it out of its guard.
+has: in ``TRY``, and without the optimizer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ LONG = os.environ.get("TACIT_AUDIT") == "long"
 def tables() -> Iterator[duckdb.DuckDBPyConnection]:
     """One table for each type, filled with its extremes."""
     connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET enable_optimizer = false")
     for type_ in EVERY:
         values = ", ".join(f"(CAST({value} AS {type_}))" for value in extremes(type_))
         connection.execute(f"CREATE TABLE {column(type_)} AS SELECT * FROM (VALUES {values}) t({column(type_)})")
@@ -37,7 +38,7 @@ def run(connection: duckdb.DuckDBPyConnection, nodes: list[exp.Expr]) -> None:
     """Run expressions over the same columns on every combination of their extremes, guarded as in the scan."""
     names = sorted({part.name for node in nodes for part in node.find_all(exp.Column)})
     rows = " CROSS JOIN ".join(names)
-    guarded = [f"(CASE WHEN hash({names[0]}) IS NOT NULL THEN TRY({n.sql('duckdb')}) END)" for n in nodes]
+    guarded = [f"TRY({node.sql('duckdb')})" for node in nodes]
     twice = ", ".join(f"count({g}), max(hash({g}))" for g in guarded)
     try:
         connection.execute(f"SELECT {twice} FROM {rows}").fetchall()
@@ -113,6 +114,9 @@ REFUSED = [
     "regexp_matches(name, other)", "upper(upper(upper(upper(name))))", "i + name", "b || '' = name", "list[1]",
     "strptime(name, '%Y')", "name::DATE + ti", "tz + INTERVAL 1 DAY", "extract(hour FROM tz)", "coalesce(tz, d)",
     "CASE WHEN isnan(CAST('a' AS HUGEINT)) THEN TRUE END", "i + CAST('x' AS INTEGER)", "d + INTERVAL 'nonsense'",
+    "CAST(ts AS VARCHAR) = 'x'", "ts || 'a'", "concat('a', ts)", "coalesce(ts, name)",
+    "CASE WHEN i = 1 THEN ts ELSE name END", "CAST(ti AS VARCHAR)", "CAST(sp AS VARCHAR)",
+    "CAST(ts AS TIMESTAMP_S)", "greatest(ts, name)",
     "error('x')", "hash(name)", "random()", "i[1]", "d + INTERVAL (i) timezone",
 ]  # fmt: skip
 

@@ -42,3 +42,14 @@ def test_rows(catalog: Catalog) -> None:
     assert once.fingerprint == twice.fingerprint
     first, second = twice.queries[: len(BATCH)], twice.queries[len(BATCH) :]
     assert [q.columns for q in first] == [q.columns for q in second]
+
+
+def test_texts_inside_expressions_tell_scans_apart(catalog: Catalog) -> None:
+    """Equal fingerprints share an unused charge, so they must mean equal measurements."""
+    for one, other in (("s LIKE 'A%'", "s LIKE 'a%'"), ("contains(s, 'A')", "contains(s, 'a')")):
+        first, second = (compile_batch(f"SELECT count(*) FROM t WHERE {text}", catalog) for text in (one, other))
+        assert first.fingerprint != second.fingerprint
+        assert (
+            first.fingerprint
+            == compile_batch(f"select COUNT(*) from T where {one.replace('s', 'S', 1)}", catalog).fingerprint
+        )
