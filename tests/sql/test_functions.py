@@ -15,7 +15,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
-from tacit.errors import SqlError
+from tacit.errors import SqlError, TypeMismatchError
 from tacit.sql.extremes import extremes
 from tacit.sql.functions import CASTS, SPANS, Rule, Unit, kind_of
 
@@ -112,6 +112,26 @@ def test_every_listed_unit_has_a_value_in_every_function_that_takes_it(type_: st
         for node in nodes:
             sql = node.sql("duckdb")
             assert connection.execute(f"SELECT {sql} FROM {moment}").fetchall() != [(None,)], sql
+
+
+UNREADABLE = [
+    "1 IN (i, 'abc')", "1 BETWEEN i AND 'abc'", "CASE 1 WHEN i THEN 1 WHEN 'abc' THEN 2 END = 1",
+    "coalesce(i, 'abc') = 1", "nullif(i, 'abc') = 1", "greatest(i, 'abc') = 1", "i + 1 = 'ab' || 'c'",
+    "CASE WHEN i > 1 THEN i ELSE 'abc' END = 1", "INTERVAL (i) day > 'abc'", "coalesce(d, 'abc') > d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", UNREADABLE)
+def test_a_constant_text_that_is_no_value_of_what_it_meets_is_underlined(expression: str) -> None:
+    from tacit.sql import Catalog, Column, Table, compile_batch
+
+    catalog = Catalog((Table("t", (Column("i", "INTEGER"), Column("d", "DATE"))),))
+    with pytest.raises(TypeMismatchError, match="is not a ") as caught:
+        compile_batch(f"SELECT count(*) FROM t WHERE {expression}", catalog)
+    assert "c'" in caught.value.sql[caught.value.start : caught.value.end]
+    good = "'2024-01-01'" if "d," in expression else "'1 day'" if "INTERVAL" in expression else "'1'"
+    readable = expression.replace("'abc'", good).replace("'ab' || 'c'", good)
+    compile_batch(f"SELECT count(*) FROM t WHERE {readable}", catalog)
 
 
 REFUSED = [
