@@ -103,7 +103,7 @@ class AggregateReader:
         total, count = self._sum(argument, where), self._summed(argument, where)
         if ends is None:  # the sum has refused what has no range; what is left is NULL
             ends = (0, 0)
-        return total, count, *map(float, ends)
+        return total, count, float(ends[0]), float(ends[1])
 
     def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
         """VARIANCE and its kin as (sum of squares, sum, count, SQL over s2, s1 and n)."""

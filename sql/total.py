@@ -147,14 +147,16 @@ class Prover:
         if any(value.kind == "text" and not value.constant for value in values):
             return  # then a stored text decides what the others are read as
         others = [part for part, value in zip(parts, values, strict=True) if value.kind not in ("text", "null")]
-        types = {self.bind(part) for part in others} - {None}
+        first, *rest = (part.copy() for part in others)
+        type_ = self.bind(exp.Coalesce(this=first, expressions=rest))
         for part, value in zip(parts, values, strict=True):
-            for type_ in sorted(map(str, types)) if value.kind == "text" else ():
-                written = self.write(part)
-                if scratch.fold(f"CAST({written} AS {type_})") is None:
-                    raise self.error(
-                        TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
-                    )
+            if type_ is None or value.kind != "text":
+                continue
+            written = self.write(part)
+            if scratch.fold(f"CAST({written} AS {type_})") is None:
+                raise self.error(
+                    TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
+                )
 
     def _not_taken(self, node: exp.Expr, name: str) -> SqlError:
         if isinstance(node, exp.In):
