@@ -19,6 +19,7 @@ from .catalog import Column
 from .cells import Block
 from .constants import is_constant
 from .domains import clamp
+from .ordering import to_double
 from .parse import bare
 from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
@@ -101,8 +102,8 @@ class AggregateReader:
         ends = bounds(argument, self._scope)
         total, count = self._sum(argument, where), self._summed(argument, where)
         if ends is None:  # the sum has refused what has no range; what is left is NULL
-            ends = (0.0, 0.0)
-        return total, count, *ends
+            ends = (0, 0)
+        return total, count, float(ends[0]), float(ends[1])
 
     def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
         """VARIANCE and its kin as (sum of squares, sum, count, SQL over s2, s1 and n)."""
@@ -264,7 +265,7 @@ class AggregateReader:
         try:
             if value is None or isinstance(value, str):
                 raise TypeError
-            return float(value)
+            return to_double(value)
         except TypeError:
             raise self._scope.error(
                 TypeMismatchError, node, "only numbers can be summed", "write a number here"

@@ -28,6 +28,8 @@ _FOLDABLE = (
 _CONSTANT = (*_FOLDABLE, exp.Placeholder)
 _LONGEST_NUMBER = 400
 """Digits; DuckDB's own numbers end far earlier."""
+_LEAST, _GREATEST = -(2**127), 2**128 - 1
+"""The ends of HUGEINT and UHUGEINT: DuckDB has no arithmetic for whole numbers beyond them."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,18 @@ class Parameters:
             raise ParameterError(given, hint=hint)
 
 
+def is_too_large(node: exp.Literal) -> bool:
+    """Whether a literal is a whole number that no type of DuckDB holds but BIGNUM, which tacit does not compute with.
+
+    >>> [is_too_large(exp.Literal.number(n)) for n in (2**128 - 1, 2**128, 10**4999, "1e400", "007")]
+    [False, True, True, False, False]
+    """
+    digits = str(node.this).lstrip("0")
+    if node.is_string or not digits.isdigit() or len(digits) < len(str(_GREATEST)):
+        return False
+    return len(digits) > len(str(_GREATEST)) or int(digits) > _GREATEST
+
+
 def is_constant(node: exp.Expr) -> bool:
     """Whether an expression names no column and calls nothing."""
     if isinstance(node, exp.Literal | exp.Column):  # nearly every operand is one of the two
@@ -163,7 +177,10 @@ def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> C
     name = str(node.name)
     start, end = statement.span(node)
     try:
-        return Constant.of(params[name])
+        found = Constant.of(params[name])
+        if found.kind == "int" and not _LEAST <= found.value <= _GREATEST:
+            raise TypeError("a whole number of more than 128 bits")
+        return found
     except KeyError:
         raise ParameterError(
             f"no value for parameter {name}: {len(params)} were given",
@@ -196,6 +213,8 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
         if folded is None:
             raise TypeError
         value, type_ = folded
+        if type_ == "BIGNUM":  # comes as a text
+            raise TypeError
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
         found = Constant.of(value)

@@ -38,7 +38,13 @@ def clamp(holder: Holder, column: Column, source: str, start: int, end: int) -> 
         )  # fmt: skip
     ends = column_bounds(column)
     if ends is None:
-        missing = next((c for c in column.stored if column_bounds(c) is None), column)
+        missing = next((c for c in column.stored if not c.expression and column_bounds(c) is None), None)
+        if missing is None:
+            raise DomainError(
+                f"the range of {column.name} does not follow from its columns, or is not finite",
+                sql=source, start=start, end=end,
+                hint="sum plain arithmetic of columns whose declared ranges are narrow enough",
+            )  # fmt: skip
         raise DomainError(
             f"SUM and AVG need to know the range of {missing.own_name}",
             sql=source, start=start, end=end,
@@ -119,6 +125,8 @@ def _place(holder: Holder, column: Column) -> str:
 
 
 def _group_hint(holder: Holder, column: Column) -> str:
+    if column.expression and not column.inputs:
+        return "leave it out of GROUP BY: it is the same for every row"
     if column.expression:  # what is missing is the list of a column that it is computed from
         column = next((c for c in column.stored if not isinstance(c.domain, Values)), column.stored[0])
     order = ordering(column.type)

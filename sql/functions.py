@@ -134,12 +134,12 @@ fails in a way that no TRY catches and that closes the whole database. ``strftim
 
 _DAY_PARTS = {"year", "quarter", "month", "week", "day", "isoyear", "century", "decade", "millennium"}
 _CLOCK_PARTS = {"hour", "minute", "second", "millisecond", "microsecond"}
-_PLURALS = {f"{name}s" for name in _DAY_PARTS | _CLOCK_PARTS} | {"centuries", "millennia"}
+_PLURALS = {f"{name}s" for name in (_DAY_PARTS | _CLOCK_PARTS) - {"isoyear", "century"}} | {"centuries", "millennia"}
 STEPS = frozenset(_DAY_PARTS | _CLOCK_PARTS | _PLURALS)
 """What date_trunc and date_diff count in."""
 PARTS = STEPS | {"dow", "isodow", "dayofweek", "doy", "dayofyear", "weekday", "epoch", "era", "yearweek", "julian"}
 """What extract and date_part take of a date or a timestamp; time zones are not among them."""
-SPANS = STEPS - {"isoyear", "isoyears"}
+SPANS = STEPS - {"isoyear", "millenniums"}
 """What an INTERVAL is written in."""
 
 _SUMS: dict[tuple[str, str], str] = {

@@ -126,7 +126,7 @@ def comparison_type(column_type: str, constants: list[Constant]) -> str:
 def _typed(constant: Constant, type_: str) -> Constant:
     """A constant as DuckDB reads it in that comparison: strings take its type, numbers become DOUBLE if one is."""
     if type_ == "DOUBLE" and constant.kind in ("int", "decimal", "bool"):
-        return Constant("double", _to_double(constant.value))
+        return Constant("double", to_double(constant.value))
     if constant.kind != "string" or type_ == "VARCHAR" or type_.startswith("ENUM("):
         return constant
     value = scratch.cast_text(constant.value, type_)
@@ -135,7 +135,8 @@ def _typed(constant: Constant, type_: str) -> Constant:
     return Constant.of(value)
 
 
-def _to_double(value: Any) -> float:
+def to_double(value: Any) -> float:
+    """A number as the DOUBLE that DuckDB makes of it; infinite beyond every DOUBLE, where Python would raise."""
     if isinstance(value, int) and 2**63 <= abs(value) < 2**127:  # a HUGEINT, in DuckDB
         return _huge_to_double(value)
     try:
@@ -250,7 +251,7 @@ def _floats(type_: str) -> Ordering:
         constant = _typed(constant, comparison)
         if constant.kind not in ("int", "decimal", "double", "float", "bool"):
             raise Incomparable("write a number")
-        value = _to_double(constant.value)
+        value = to_double(constant.value)
         if comparison == "FLOAT":
             with np.errstate(over="ignore"):
                 value = float(np.float32(value))

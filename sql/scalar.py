@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
@@ -171,17 +174,21 @@ def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
 def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:
     """The values that an expression can take, and whether NULL is one of them, where both are known.
 
-    Known are: the results of a CASE between constants; conditions; and any expression over columns whose own values
-    are declared, which is then evaluated on all of them, and on NULL where a column can be NULL.
+    Known are: the results of a CASE between constants; the one value of an expression without columns; conditions;
+    and any expression over columns whose own values are declared, which is then evaluated on all of them, and on NULL
+    where a column can be NULL.
     """
     if isinstance(node, exp.Case | exp.If):
         results = [result for _, result in scalar_conditions(node)]
         if all(result is None or is_constant(result) for result in results):
             return _constants(results, column, scope)
+    if not column.inputs:
+        only = scratch.fold(column.expression)
+        return None if only is None else (Values(scratch.distinct(only[:1])), only[0] is None)
     if column.type == "BOOLEAN":
         return Values((False, True)), True
     lists = [_listed(c) for c in column.inputs]
-    if not lists or math.prod(len(values or ()) for values in lists) not in range(1, limit):
+    if math.prod(len(values or ()) for values in lists) not in range(1, limit):
         return None
     found = scratch.map_values(
         column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
@@ -227,48 +234,83 @@ def _listed(column: Column) -> tuple[Any, ...] | None:
     return None
 
 
+Ends = tuple[Fraction, Fraction]
+"""Least and greatest, exact: a float has no room for a BIGINT, and turns a number that is too large into infinity."""
+
+
 def column_bounds(column: Column) -> tuple[float, float] | None:
     """The declared ends of a column of numbers."""
+    ends = _column_ends(column)
+    return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _column_ends(column: Column) -> Ends | None:
     order = ordering(column.type)
     if order is None or order.kind not in ("number", "truth"):
         return None
     if order.kind == "truth":
-        return 0.0, 1.0
+        return Fraction(0), Fraction(1)
     if isinstance(column.domain, Range):
-        return float(column.domain.min), float(column.domain.max)  # type: ignore[arg-type]
-    if isinstance(column.domain, Values) and column.domain.values and column.domain.other is None:
-        return float(min(column.domain.values)), float(max(column.domain.values))
+        return _hull([_point(column.domain.min), _point(column.domain.max)])
+    if isinstance(column.domain, Values) and column.domain.other is None:
+        return _hull([_point(value) for value in column.domain.values])
     return None
 
 
-def bounds(node: exp.Expr, scope: Scope) -> tuple[float, float] | None:
-    """The range of an expression whose columns lie within their declared ranges, by interval arithmetic."""
-    node = bare(node)
+def _point(value: Any) -> Ends | None:
+    """A number as both ends of a range; None for what is no finite number."""
+    if not isinstance(value, int | float | Decimal) or not _is_finite(value):
+        return None
+    return Fraction(value), Fraction(value)
+
+
+def _is_finite(value: float | Decimal | Fraction) -> bool:
+    """Whether a number has a place among the finite DOUBLEs; those of NaN and infinity have none."""
+    return -_LARGEST <= value <= _LARGEST
+
+
+_LARGEST = int(sys.float_info.max)
+
+
+def bounds(node: exp.Expr, scope: Scope) -> tuple[int | float, int | float] | None:
+    """The range of an expression whose columns lie within their declared ranges, by interval arithmetic.
+
+    None where it is not known, or where anything in the expression can become infinite. Whole ends are exact.
+    """
+    ends = _ends(node, scope)
+    if ends is None:
+        return None
+    low, high = (int(end) if end.denominator == 1 else float(end) for end in ends)
+    return low, high
+
+
+def _ends(node: exp.Expr, scope: Scope) -> Ends | None:
+    found = _computed(bare(node), scope)
+    return found if found is not None and all(map(_is_finite, found)) else None
+
+
+def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
     if isinstance(node, exp.Column):
-        return column_bounds(scope.resolve(node))
+        return _column_ends(scope.resolve(node))
     if is_constant(node):
-        value = scope.constant(node)
-        try:
-            return (float(value), float(value)) if value is not None and not isinstance(value, str) else None
-        except TypeError:
-            return None
+        return _point(scope.constant(node))
     if isinstance(node, exp.Case | exp.If):
         results = [result for _, result in scalar_conditions(node) if result is not None]
-        return _hull([bounds(r, scope) for r in results if not isinstance(bare(r), exp.Null)])
+        return _hull([_ends(r, scope) for r in results if not isinstance(bare(r), exp.Null)])
     if isinstance(node, exp.Coalesce | exp.Least | exp.Greatest):
-        return _hull([bounds(part, scope) for part in (node.this, *node.expressions)])
-    inner = bounds(node.this, scope) if isinstance(node.this, exp.Expr) else None
+        return _hull([_ends(part, scope) for part in (node.this, *node.expressions)])
+    inner = _ends(node.this, scope) if isinstance(node.this, exp.Expr) else None
     if inner is None:
         return None
     low, high = inner
     if isinstance(node, exp.Neg):
         return -high, -low
     if isinstance(node, exp.Abs):
-        return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+        return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
     if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Cast | exp.TryCast):
         numeric = not isinstance(node, exp.Cast | exp.TryCast) or node.is_type(*exp.DataType.NUMERIC_TYPES)
-        return (float(math.floor(low)), float(math.ceil(high))) if numeric else None
-    other = bounds(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None
+        return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if numeric else None
+    other = _ends(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None
     if other is None:
         return None
     if isinstance(node, exp.Add):
@@ -278,14 +320,14 @@ def bounds(node: exp.Expr, scope: Scope) -> tuple[float, float] | None:
     if isinstance(node, exp.Mul):
         corners = [a * b for a in inner for b in other]
         square = bare(node.this) == bare(node.expression) and low < 0 < high
-        return 0.0 if square else min(corners), max(corners)
+        return Fraction(0) if square else min(corners), max(corners)
     if isinstance(node, exp.Div) and other[0] == other[1] != 0:
         corners = [a / other[0] for a in inner]
         return min(corners), max(corners)
     return None
 
 
-def _hull(ranges: list[tuple[float, float] | None]) -> tuple[float, float] | None:
+def _hull(ranges: list[Ends | None]) -> Ends | None:
     known = [r for r in ranges if r is not None]
     if not known or len(known) < len(ranges):
         return None

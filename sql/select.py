@@ -20,6 +20,7 @@ from .domains import groups
 from .functions import EXPRESSIONS, Value, kind_of
 from .grouping import Grouping, group_nodes, key_type, labels_of, sets_of, size_of
 from .names import folded
+from .ordering import to_double
 from .parse import Statement, bare
 from .relation import Relation, RelationReader
 from .scalar import rendered, with_domain
@@ -177,10 +178,10 @@ class SelectReader:
         if isinstance(node, exp.Alias):
             return _plain(node)
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-            place = int(str(node.this))
+            place = _place(node)
             if not 1 <= place <= len(items):
                 raise self._error(
-                    UnknownNameError, node, f"there is no column {place} in the SELECT list",
+                    UnknownNameError, node, f"there is no column {str(node.this)[:40]} in the SELECT list",
                     f"write a number from 1 to {len(items)}",
                 )  # fmt: skip
             return _plain(items[place - 1])
@@ -266,7 +267,7 @@ class SelectReader:
         if is_constant(node):
             value = self._constant(node)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            return Form(offset=float(value)) if number or _is_decimal(value) else None
+            return Form(offset=to_double(value)) if number or _is_decimal(value) else None
         if isinstance(node, exp.Cast) and node.is_type("double", "float"):
             return self._linear(node.this)
         if isinstance(node, exp.Neg):
@@ -436,10 +437,10 @@ class SelectReader:
             raise self._error(UnsupportedSqlError, part, "this ORDER BY is not supported", "write ORDER BY column")
         node = bare(part.this)
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(str(node.this)) if str(node.this).isdigit() else 0
+            place = _place(node)
             if not 1 <= place <= len(columns):
                 raise self._error(
-                    UnknownNameError, node, f"there is no column {node.this} in the SELECT list",
+                    UnknownNameError, node, f"there is no column {str(node.this)[:40]} in the SELECT list",
                     f"write a number from 1 to {len(columns)}",
                 )  # fmt: skip
             sql = f"o{place - 1}"
@@ -536,6 +537,16 @@ def _plain(item: exp.Expr) -> exp.Expr:
     """An item of the SELECT list without its alias."""
     node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
     return node
+
+
+def _place(node: exp.Literal) -> int:
+    """The place in the SELECT list that a number names; 0, which is none, for what names none."""
+    text = str(node.this)
+    return int(text) if text.isdecimal() and len(text) < _LONGEST_PLACE else 0
+
+
+_LONGEST_PLACE = 10
+"""Digits; Python refuses to read thousands of them."""
 
 
 def _shape(node: exp.Expr) -> tuple[type[exp.Expr], int]:

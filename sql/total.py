@@ -19,6 +19,7 @@ from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import scratch
+from .constants import is_too_large
 from .functions import (
     LONGEST_WORD,
     NAMED,
@@ -52,6 +53,13 @@ _SIGNS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
+_MEETING = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between,
+    exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif,
+)  # fmt: skip
+"""What brings its arguments to one type: a constant text among others is read as theirs."""
+
+
 @dataclass(frozen=True)
 class Prover:
     """Proves expressions of one scope total."""
@@ -75,6 +83,11 @@ class Prover:
         if isinstance(node, exp.Column | exp.Var):
             return self.leaf(node)
         if isinstance(node, exp.Literal):
+            if is_too_large(node):
+                raise self.error(
+                    TypeMismatchError, node, "DuckDB computes with whole numbers of at most 128 bits",
+                    "write it with an exponent, as in 1e40",
+                )  # fmt: skip
             return Value("text", 0, len(str(node.this).encode())) if node.is_string else Value("number")
         if isinstance(node, exp.Boolean):
             return Value("truth")
@@ -119,8 +132,33 @@ class Prover:
                     continue
                 values.append(self._argument(node, part, takes))
                 arguments.append(part)
+        if isinstance(node, _MEETING):
+            self._readable(arguments, values)
         kind = self._given(node, rule, values)
         return self._joined(node, kind, rule, arguments, values)
+
+    def _readable(self, parts: Sequence[exp.Expr], values: Sequence[Value]) -> None:
+        """Refuse a constant text that DuckDB cannot read as the type of the values that it meets.
+
+        It would raise on every row, or on the rows that get as far: ``TRY`` would make NULL of them. With a condition
+        the text is left to ``TRY``.
+        """
+        kinds = {value.kind for value in values} - {"null"}
+        if "text" not in kinds or len(kinds) == 1 or "truth" in kinds:
+            return
+        if any(value.kind == "text" and not value.constant for value in values):
+            return  # then a stored text decides what the others are read as
+        others = [part for part, value in zip(parts, values, strict=True) if value.kind not in ("text", "null")]
+        first, *rest = (part.copy() for part in others)
+        type_ = self.bind(exp.Coalesce(this=first, expressions=rest))
+        for part, value in zip(parts, values, strict=True):
+            if type_ is None or value.kind != "text":
+                continue
+            written = self.write(part)
+            if scratch.fold(f"CAST({written} AS {type_})") is None:
+                raise self.error(
+                    TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
+                )
 
     def _not_taken(self, node: exp.Expr, name: str) -> SqlError:
         if isinstance(node, exp.In):
@@ -200,8 +238,11 @@ class Prover:
         asked += [branch.this for branch in branches]
         kinds: Takes = TRUTH if subject is None else PLAIN
         conditions = [self._argument(node, part, kinds) for part in asked]
+        if subject is not None:
+            self._readable(asked, conditions)
         results = [branch.args["true"] for branch in branches] + ([] if default is None else [default])
         chosen = [self._argument(node, part, PLAIN) for part in results]
+        self._readable(results, chosen)
         kind = self._bound(node, chosen) if any(v.kind != "null" for v in chosen) else "null"
         shaped = self._joined(node, kind, None, [*asked, *results], [*conditions, *chosen])
         texts = [v for v in chosen if v.kind == "text"]

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 import tacit
 from support.exact import exact_rows
-from tacit.errors import Error, InternalError, SqlError
+from tacit.errors import Error, InternalError, ParameterError, SqlError
 from tacit.sql import Catalog, Column, Range, Source, Table, Values, compile_batch, open_source
 
 DECIMALS = {"n": (38, 10), "m": (38, 0), "z": (38, 38), "q": (30, 5), "r": (18, 3)}
@@ -122,6 +122,7 @@ KEYS = [
     "CASE WHEN p THEN 0.1::FLOAT ELSE 0.5 END", "CASE WHEN p THEN 1 ELSE 2.50 END",
     "CASE WHEN p THEN DATE '2024-01-01' ELSE TIMESTAMP '2024-01-01' END", "coalesce(da, DATE '9999-12-31')",
 ]  # fmt: skip
+CONSTANT_KEYS = ["1234567890123456789", "1 + 1", "'x'", "1.5", "TRUE", "round(1/0)", "DATE '2024-01-01'", "upper('a')"]
 UNLISTED = ["coalesce(o, 'none')", "upper(o)", "coalesce(da, DATE 'infinity')", "CASE WHEN p THEN DATE '-infinity' END"]
 
 
@@ -137,7 +138,7 @@ def grouped() -> Iterator[tuple[duckdb.DuckDBPyConnection, Source, Catalog]]:
     database.close()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [*KEYS, *CONSTANT_KEYS])
 def test_no_row_is_lost_from_the_groups_of_an_expression(
     grouped: tuple[duckdb.DuckDBPyConnection, Source, Catalog], key: str
 ) -> None:
@@ -150,6 +151,30 @@ def test_no_row_is_lost_from_the_groups_of_an_expression(
         assert str(exact_rows(compile_batch(sql, catalog), source)) == str([(g, float(n)) for g, n in theirs])
 
 
+@pytest.mark.parametrize("key", CONSTANT_KEYS)
+def test_a_constant_is_one_group(grouped: tuple[duckdb.DuckDBPyConnection, Source, Catalog], key: str) -> None:
+    workload = compile_batch(f"SELECT {key} AS g, count(*) FROM t GROUP BY g", grouped[2])
+    assert len(workload.queries[0].groups) == 1
+
+
+def test_ranges_of_whole_numbers_are_exact_beyond_the_whole_numbers_of_a_double() -> None:
+    low = 2**53 + 1
+    columns = tuple(Column(name, "BIGINT", False, Range(low, low + 1000)) for name in ("a", "b"))
+    workload = compile_batch("SELECT a - b AS g, count(*) FROM t GROUP BY g", Catalog((Table("t", columns),)))
+    assert {group[0] for group in workload.queries[0].groups} == {*range(-1000, 1001), None}
+
+
+@pytest.mark.parametrize("value", [10**400, 10**5000, 2**128, -(2**127) - 1], ids=int.bit_length)
+@pytest.mark.parametrize(
+    "sql", ["SELECT count(*) * ? FROM t", "SELECT sum(k + ?) FROM t", "SELECT count(*) FROM t WHERE k + ? > 1"]
+)
+def test_a_parameter_of_more_than_128_bits_is_refused(
+    grouped: tuple[duckdb.DuckDBPyConnection, Source, Catalog], sql: str, value: int
+) -> None:
+    with pytest.raises(ParameterError, match="128 bits"):
+        compile_batch(sql, grouped[2], [value])
+
+
 @pytest.mark.parametrize("key", UNLISTED)
 def test_groups_that_cannot_be_listed_are_refused(
     grouped: tuple[duckdb.DuckDBPyConnection, Source, Catalog], key: str
@@ -159,7 +184,8 @@ def test_groups_that_cannot_be_listed_are_refused(
 
 
 EXTREMES = [
-    "9" * 28, "9" * 38, "9" * 60, "9" * 28 + "." + "9" * 10, "0." + "9" * 37, "1e308", "1e309", "1e-400", "-1e999",
+    "9" * 28, "9" * 38, "9" * 60, "1" + "0" * 390, "9" * 5000, "round(1/0)",
+    "9" * 28 + "." + "9" * 10, "0." + "9" * 37, "1e308", "1e309", "1e-400", "-1e999",
     "170141183460469231731687303715884105728", "'nan'::DOUBLE", "'-inf'::DOUBLE", "1/0", "1e308*10", "1::UHUGEINT",
     "DATE 'infinity'", "DATE '5881580-07-10'", "DATE '0044-03-15 (BC)'", "TIMESTAMP '10000-01-01'",
     "TIMESTAMP '294247-01-10 04:00:54.775806'", "INTERVAL '178956970 years'",
@@ -175,6 +201,8 @@ SHAPES = [
     "SELECT coalesce(da, {0}) AS g, count(*) FROM t GROUP BY g",
     "SELECT sum(k + {0}), avg(k / {0}) FROM t", "SELECT sum(CASE WHEN p THEN {0} END), variance({0}) FROM t",
     "SELECT count(*) * {0} AS z, count(*) / {0} FROM t HAVING z > {0} ORDER BY z + {0}",
+    "SELECT sum(round({0})), sum(CAST(d * {0} AS BIGINT)) FROM t", "SELECT count(*) FROM t GROUP BY {0} ORDER BY {0}",
+    "SELECT {0} AS g, count(*) FROM t GROUP BY g", "SELECT count(*) FROM (SELECT round({0}) AS z FROM t) WHERE z < 3",
     "SELECT k, count(*) FROM t GROUP BY k HAVING {0}", "SELECT sum(z) FROM (SELECT coalesce(k, {0}) AS z FROM t)",
 ]  # fmt: skip
 

@@ -15,9 +15,9 @@ import duckdb
 import pytest
 from sqlglot import exp
 from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
-from tacit.errors import SqlError
+from tacit.errors import SqlError, TypeMismatchError
 from tacit.sql.extremes import extremes
-from tacit.sql.functions import CASTS, Rule, kind_of
+from tacit.sql.functions import CASTS, SPANS, Rule, Unit, kind_of
 
 LONG = os.environ.get("TACIT_AUDIT") == "long"
 
@@ -98,7 +98,45 @@ def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) 
         run(tables, [nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
 
 
+TAKE_UNITS = [entry for entry in ENTRIES if any(isinstance(takes, Unit) for takes in entry[1].takes.values())]
+
+
+@pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])
+def test_every_listed_unit_has_a_value_in_every_function_that_takes_it(type_: str) -> None:
+    """A name that DuckDB does not know raises on every row: ``TRY`` would make an answer of nothing but NULL of it."""
+    moment = f"(SELECT CAST('2024-02-29' AS {type_}) AS {column(type_)}, 1 AS i)"
+    nodes = [
+        node for name, rule in TAKE_UNITS for node in built(name, rule, (type_,) * free_arguments(rule))
+    ] + [exp.maybe_parse(f"{column(type_)} + INTERVAL (i) {unit}", dialect="duckdb") for unit in SPANS]  # fmt: skip
+    assert len(nodes) > 100
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for node in nodes:
+            sql = node.sql("duckdb")
+            assert connection.execute(f"SELECT {sql} FROM {moment}").fetchall() != [(None,)], sql
+
+
+UNREADABLE = [
+    "1 IN (i, 'abc')", "1 BETWEEN i AND 'abc'", "CASE 1 WHEN i THEN 1 WHEN 'abc' THEN 2 END = 1",
+    "coalesce(i, 'abc') = 1", "nullif(i, 'abc') = 1", "greatest(i, 'abc') = 1", "i + 1 = 'ab' || 'c'",
+    "CASE WHEN i > 1 THEN i ELSE 'abc' END = 1", "INTERVAL (i) day > 'abc'", "coalesce(d, 'abc') > d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", UNREADABLE)
+def test_a_constant_text_that_is_no_value_of_what_it_meets_is_underlined(expression: str) -> None:
+    from tacit.sql import Catalog, Column, Table, compile_batch
+
+    catalog = Catalog((Table("t", (Column("i", "INTEGER"), Column("d", "DATE"))),))
+    with pytest.raises(TypeMismatchError, match="is not a ") as caught:
+        compile_batch(f"SELECT count(*) FROM t WHERE {expression}", catalog)
+    assert "c'" in caught.value.sql[caught.value.start : caught.value.end]
+    good = "'2024-01-01'" if "d," in expression else "'1 day'" if "INTERVAL" in expression else "'1'"
+    readable = expression.replace("'abc'", good).replace("'ab' || 'c'", good)
+    compile_batch(f"SELECT count(*) FROM t WHERE {readable}", catalog)
+
+
 REFUSED = [
+    "date_diff('centurys', d, ts)", "date_trunc('isoyears', d)", "extract(centurys FROM d)", "d + INTERVAL (i) isoyear",
     "name LIKE 'A%' ESCAPE '%'", "name NOT LIKE 'A%' ESCAPE '%'", "name ILIKE 'ab' ESCAPE 'b'",
     "name LIKE 'a' ESCAPE 'ab'", "name LIKE 'a' ESCAPE 'é'", "name LIKE 'a!!!' ESCAPE '!'",
     "name LIKE other ESCAPE '!'", "name LIKE 'a' ESCAPE other", "date_part(name, d)",
