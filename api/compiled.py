@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Block
+from tacit.engine.terms import NO_UNIT
 from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
@@ -56,7 +57,7 @@ class Compiled:
     def units(self) -> dict[str, str]:
         """Whose presence the release hides: the privacy unit of every private table that is read."""
         tables = [table for scan in self.scans for table in (scan.table, *(join.table for _, join in scan.private))]
-        return {folded(table.name): folded(table.privacy_unit or "a row") for table in tables}
+        return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
 
     @property
     def rows(self) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.engine.amounts import to_delta, to_epsilon
+from tacit.engine.terms import NO_UNIT
 from tacit.sql import Limits
 from tacit.sql.names import folded
 
@@ -225,6 +226,8 @@ class _Reader:
         public = self.flag(entry, "public", f"{path}.public")
         if unit is not None and not isinstance(unit, str):
             self.refuse(f"{path}.privacy_unit", f"must be a column's name, not {_kind(unit)}", "write it in quotes")
+        if unit is not None and folded(unit) == NO_UNIT:
+            self.refuse(f"{path}.privacy_unit", "is what the ledger calls no unit at all", "rename the column")
         if unit is not None and bound is None:
             self.refuse(
                 f"{path}.max_rows_per_unit",
