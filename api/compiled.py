@@ -16,6 +16,9 @@ from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
 
+ROUNDING = 0.5
+"""So far can rounding move a figure (``Estimate.rounded``)."""
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -33,6 +36,11 @@ class Ask:
     integer: bool = False
     refresh: bool = False
     """Buy new noise for the whole batch, whatever is known of it."""
+
+    @property
+    def noise_width(self) -> float | None:
+        """How far the noise alone may move a figure under ``error=``: rounding adds up to one half to it."""
+        return self.error - ROUNDING if self.error is not None and self.integer else self.error
 
 
 @dataclass(frozen=True)
