@@ -14,7 +14,7 @@ from tacit.engine.composition import Event, Total, rule_named
 from tacit.engine.ledger import Ledger, Request
 
 from .errors import LedgerError, PolicyError
-from .policy import Cap
+from .policy import Cap, check_analyst_deltas
 from .terms import PolicyTerms
 
 _NO_POLICY = PolicyTerms(trust_schema=True)
@@ -100,7 +100,9 @@ class Purse:
         self._salt = secrets.token_bytes(32)
         self._ledger: Ledger | None = None
         self.analyst = analyst
-        self.peek()  # a cap above the ledger's is refused when connecting, not at the first answer
+        # A cap that does not fit the ledger is refused when connecting, not at the first answer.
+        if self.peek() is None:
+            self._check_deltas(self.rule, self.cap)
 
     def peek(self) -> Ledger | None:
         """The ledger, if it exists already."""
@@ -206,6 +208,7 @@ class Purse:
                     f"the ledger allows {name} = {allowed} in all, fixed when it was created; {wanted} was asked for\n"
                     f"hint: ask for {name} = {allowed} or less, in the policy's [budget] or in connect(…)"
                 )
+        self._check_deltas(ledger.rule, _bounded(ledger.cap, self._asked))
         recorded = ledger.policy
         different = [] if recorded is None else self._terms.differences(recorded)
         if different:
@@ -214,6 +217,14 @@ class Purse:
                 f"none\nhint: {', '.join(different)}; or let the curator change it with tacit.ledger.change_policy"
             )
         return ledger.under(self._terms)
+
+    def _check_deltas(self, rule: str, cap: Amount | None) -> None:
+        check_analyst_deltas(self._analysts, rule)
+        if rule == "zcdp" and cap is not None and cap.delta == 0:
+            raise PolicyError(
+                'the cap on this connection has a delta of 0, and accounting = "zcdp" states what was spent at a delta '
+                "above 0\nhint: write delta = 1e-9 under [budget] in the policy, or connect(…, delta=1e-9)"
+            )
 
 
 def show(amount: Amount) -> str:

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Block
+from tacit.engine.terms import NO_UNIT
 from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
+
+ROUNDING = 0.5
+"""So far can rounding move a figure (``Estimate.rounded``)."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,11 @@ class Ask:
     integer: bool = False
     refresh: bool = False
     """Buy new noise for the whole batch, whatever is known of it."""
+
+    @property
+    def noise_width(self) -> float | None:
+        """How far the noise alone may move a figure under ``error=``: rounding adds up to one half to it."""
+        return self.error - ROUNDING if self.error is not None and self.integer else self.error
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Compiled:
     def units(self) -> dict[str, str]:
         """Whose presence the release hides: the privacy unit of every private table that is read."""
         tables = [table for scan in self.scans for table in (scan.table, *(join.table for _, join in scan.private))]
-        return {folded(table.name): folded(table.privacy_unit or "a row") for table in tables}
+        return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
 
     @property
     def rows(self) -> int:

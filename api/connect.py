@@ -62,7 +62,7 @@ def connect(
         raise OperationalError("there is no database file of that name\nhint: give the path of a file") from None
     try:
         catalog = build_catalog(rules, source)
-        terms = terms_of(rules, may_begin=analyst is None or policy is not None)
+        terms = terms_of(rules, catalog=catalog, may_begin=analyst is None or policy is not None)
         purse = Purse(_store(source, ledger), stated, bound, analyst, rules.analysts, rules.accounting, terms)
     except BaseException:
         source.close()

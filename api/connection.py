@@ -17,6 +17,7 @@ from tacit.sql import Catalog
 from . import errors
 from .answers import Answers
 from .budget import Budget
+from .compiled import ROUNDING
 from .cursor import Cursor
 from .errors import Error, InterfaceError, InternalError, PrivacyParameterError, ProgrammingError
 from .pipeline import answer, explain
@@ -26,6 +27,9 @@ from .steps import Ask, Desk
 Batch = str | Sequence[str]
 Params = Sequence[Any] | Mapping[str, Any] | None
 Number = int | float | Decimal
+
+_WIDEST_WEIGHTS = 1e9
+"""Largest over smallest weight. Far below where strategies and their rounding to whole numbers run out of digits."""
 
 
 class Connection:
@@ -210,6 +214,12 @@ class Connection:
             raise ProgrammingError(
                 f"there is no strategy {strategy!r}\nhint: one of {', '.join(strategies())}, or leave strategy= out"
             )
+        wanted = None if error is None else to_error(error)
+        if integer and wanted is not None and wanted <= ROUNDING:
+            raise PrivacyParameterError(
+                f"error={wanted:g} cannot be promised with integer=True: rounding moves a figure by up to one half\n"
+                "hint: ask for more than 0.5, such as error=1, or leave integer= out"
+            )
         chosen = None if epsilon is None else to_epsilon(epsilon)
         if epsilon is None and error is None:
             chosen = self._spend
@@ -218,7 +228,7 @@ class Connection:
             params=params,
             epsilon=chosen,
             delta=Decimal(0) if delta is None else to_delta(delta),
-            error=None if error is None else to_error(error),
+            error=wanted,
             confidence=to_confidence(confidence),
             weights=None if weights is None else _weights(weights),
             strategy=strategy,
@@ -257,8 +267,14 @@ def _check_text(values: Any, what: str) -> None:
 def _weights(weights: Sequence[float]) -> tuple[float, ...]:
     try:
         checked = tuple(float(w) for w in weights)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         checked = ()
     if not checked or isinstance(weights, str) or not all(math.isfinite(w) and w > 0 for w in checked):
         raise ProgrammingError("weights= must hold one positive finite number per query\nhint: weights=[1, 1, 10]")
-    return checked
+    largest = max(checked)
+    if min(checked) < largest / _WIDEST_WEIGHTS:
+        raise ProgrammingError(
+            f"the largest of weights= is more than {_WIDEST_WEIGHTS:,.0f} times the smallest: so little is as good as "
+            "nothing\nhint: bring them closer, such as weights=[1, 1000], or ask for the queries in two batches"
+        )
+    return tuple(w / largest for w in checked)

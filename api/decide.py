@@ -202,18 +202,18 @@ def _missing_for_error(desk: Desk, ask: Ask, full: Purchase, releases: Sequence[
 
     def excess(epsilon: Decimal) -> float:
         together = combine((*releases, rest.at(epsilon).outlook), compiled, partial=True)
-        return float(_widths(ask, together)[linear_rows(compiled)].max(initial=0.0)) / float(ask.error or 1)
+        return float(_widths(ask, together)[linear_rows(compiled)].max(initial=0.0)) / float(ask.noise_width or 1)
 
     return rest.at(_least_within(rest.priced.epsilon, excess))
 
 
 def _too_wide(ask: Ask, compiled: Compiled, known: Estimate) -> NDArray[np.bool_]:
     """The rows to measure that are not within ±error."""
-    assert ask.error is not None
+    assert ask.noise_width is not None
     asked = np.zeros(compiled.rows, dtype=np.bool_)
     asked[linear_rows(compiled)] = True
     unknown = ~np.isfinite(known.stderr)
-    return _measured(compiled) & (_widths(ask, known) > ask.error * _ROUNDING) & (asked | unknown)
+    return _measured(compiled) & (_widths(ask, known) > ask.noise_width * _ROUNDING) & (asked | unknown)
 
 
 def _widths(ask: Ask, known: Estimate) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from tacit.engine.ledger import verify as _verify
 from .catalog import tables_meant
 from .connection import Connection, Number
 from .errors import InterfaceError, LedgerError, PolicyError
-from .policy import load_policy, suggestion
+from .policy import check_analyst_deltas, load_policy, suggestion
 from .terms import terms_of
 
 Books = Connection | str | os.PathLike[str]
@@ -88,7 +88,9 @@ def change_policy(books: Books, policy: str | os.PathLike[str] | Mapping[str, An
     ledger's (``engine.curate.change_policy``). That is why the unit of a table that has charges cannot be changed: one
     sum cannot speak of two kinds of neighbours. Begin a new ledger for that.
     """
-    curate.change_policy(_opened(books), terms_of(load_policy(policy)))
+    ledger, rules = _opened(books), load_policy(policy)
+    check_analyst_deltas(rules.analysts or {}, ledger.rule, rules.origin)
+    curate.change_policy(ledger, terms_of(rules))
 
 
 def backup(books: Books, path: str | os.PathLike[str]) -> None:

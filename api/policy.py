@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.engine.amounts import to_delta, to_epsilon
+from tacit.engine.terms import NO_UNIT
 from tacit.sql import Limits
 from tacit.sql.names import folded
 
@@ -145,6 +146,7 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
     if "analysts" in top:
         entries = reader.section(top["analysts"], "analysts", None)
         analysts = {name: reader.cap(entry, f"analysts.{name}") for name, entry in entries.items()}
+        check_analyst_deltas(analysts, rule, origin)
     tables = reader.section(top.get("tables", {}), "tables", None)
     return Policy(
         trust_schema=reader.flag(top, "trust_schema", "trust_schema"),
@@ -225,6 +227,8 @@ class _Reader:
         public = self.flag(entry, "public", f"{path}.public")
         if unit is not None and not isinstance(unit, str):
             self.refuse(f"{path}.privacy_unit", f"must be a column's name, not {_kind(unit)}", "write it in quotes")
+        if unit is not None and folded(unit) == NO_UNIT:
+            self.refuse(f"{path}.privacy_unit", "is what the ledger calls no unit at all", "rename the column")
         if unit is not None and bound is None:
             self.refuse(
                 f"{path}.max_rows_per_unit",
@@ -306,6 +310,18 @@ class _Reader:
         if label in entry["values"]:
             self.refuse(path, f"has the label {label!r}, which is one of the values", 'write other = "none of these"')
         return label
+
+
+def check_analyst_deltas(analysts: Mapping[str, Cap], rule: str | None, origin: str = "policy") -> None:
+    """Under zcdp no cap can have a delta of 0: what was spent is stated at the cap's delta."""
+    for name, cap in analysts.items():
+        if rule == "zcdp" and cap.delta == 0:
+            raise policy_error(
+                origin,
+                f"analysts.{name}.delta",
+                "is 0, and zcdp states what was spent at a delta above 0",
+                "write delta = 1e-9, or leave it out: then that of the whole budget holds",
+            )
 
 
 def policy_error(origin: str, path: str, what: str, instead: str) -> PolicyError:

@@ -133,7 +133,7 @@ def price(desk: Desk, ask: Ask, compiled: Compiled) -> Priced:
     """
     _check_request(ask, compiled)
     key = _hash(
-        *(compiled.fingerprint, str(ask.epsilon), str(ask.delta), ask.error),
+        *(compiled.fingerprint, str(ask.epsilon), str(ask.delta), ask.noise_width),
         *(ask.confidence if ask.error else None, _listed(compiled.weights), ask.strategy, desk.purse.rule),
     )
     if key not in desk.plans:
@@ -178,13 +178,13 @@ def _listed(weights: NDArray[np.float64] | None) -> list[float] | None:
 def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
     how: dict[str, Any] = {"weights": compiled.weights, "strategy": ask.strategy, "rows": compiled.rows}
     gaussian = _gaussian(compiled, how) if rule == "zcdp" and ask.delta > 0 else None
-    if ask.error is not None:
+    if ask.noise_width is not None:
         target = linear_rows(compiled).tolist()
         if gaussian is not None:
-            plan, epsilon = gaussian, gaussian.epsilon_for(ask.error, ask.confidence, ask.delta, target)
+            plan, epsilon = gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
         else:
             plan, epsilon = choose_plan_for_error(
-                compiled.blocks, ask.error, ask.confidence, ask.delta, target=target, **how
+                compiled.blocks, ask.noise_width, ask.confidence, ask.delta, target=target, **how
             )
     else:
         assert ask.epsilon is not None

@@ -14,7 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from tacit.engine.terms import NO_UNIT
-from tacit.sql.names import folded
+from tacit.sql import Catalog
+from tacit.sql.names import folded, meanings, path_of
 
 from .errors import LedgerError
 from .policy import Cap, Policy, policy_error
@@ -27,11 +28,15 @@ class PolicyTerms:
     """The terms of one connection; defaults are left out, so that no policy at all has a form too."""
 
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By folded name, what is said of each table beyond the default: that every row is a unit of a private table."""
+    """What is said of each table beyond the default, which is that every row is a unit of a private table.
+
+    By the policy's own spelling, folded. One table has many spellings, so terms are compared by ``_paths`` only."""
     analysts: Mapping[str, Mapping[str, str]] | None = None
     trust_schema: bool = False
     may_begin: bool = True
     """False for an analyst who brings no policy: what the curator did not write must not bind the curator."""
+    known: frozenset[tuple[str, ...]] = frozenset()
+    """The tables of the database as (schema, table), folded; empty where no database is at hand."""
 
     @property
     def text(self) -> str:
@@ -43,10 +48,15 @@ class PolicyTerms:
             said["trust_schema"] = True
         return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
-    def unit_of(self, table: str) -> str | None:
-        """What is protected of a table; ``None`` if it is public."""
-        said = self.tables.get(table, {})
-        return None if said.get("public") else said.get("privacy_unit", NO_UNIT)
+    def units_of(self, table: str) -> frozenset[str | None]:
+        """What may be protected of a table that a charge names; ``None`` if it is public.
+
+        Guarantee: whatever table a section stands for, its unit is among those of that table. Without a database at
+        hand a section counts for every table that its spelling can mean.
+        """
+        path = path_of(table)
+        sections = [said for name, said in self.tables.items() if path in _paths(name, self.known)]
+        return frozenset(None if s.get("public") else s.get("privacy_unit", NO_UNIT) for s in sections or [{}])
 
     def accepts(self, recorded: str) -> bool:
         """Whether this connection may use a ledger with the recorded terms.
@@ -58,12 +68,7 @@ class PolicyTerms:
     def differences(self, recorded: str) -> list[str]:
         """What the ledger says and this policy does not, each as the words to write; and the other way round."""
         theirs = read_terms(recorded)
-        found = []
-        for table in sorted({*self.tables, *theirs.tables}):
-            mine, other = self.tables.get(table, {}), theirs.tables.get(table, {})
-            for key in sorted({*mine, *other}):
-                if mine.get(key) != other.get(key):
-                    found.append(_change(f"under [tables.{table}]", key, other.get(key)))
+        found = self._table_differences(theirs)
         if (self.analysts is None) != (theirs.analysts is None):
             found.append("leave [analysts] out" if theirs.analysts is None else "write the section [analysts]")
         for name in sorted({*(self.analysts or {}), *(theirs.analysts or {})}):
@@ -74,21 +79,45 @@ class PolicyTerms:
             found.append("write trust_schema = false")
         return found
 
+    def _table_differences(self, theirs: PolicyTerms) -> list[str]:
+        """Compared table by table: how a policy spells a table makes no difference.
 
-def terms_of(policy: Policy, *, may_begin: bool = True) -> PolicyTerms:
-    """The terms that a policy states."""
+        Guarantee: a spelling on record that can mean several tables of the database counts for each of them, so terms
+        that say otherwise of any of them are refused.
+        """
+        mine = {path: (name, said) for name, said in self.tables.items() for path in _paths(name, self.known)}
+        asked = [(path, name, said) for name, said in theirs.tables.items() for path in _paths(name, self.known)]
+        stated = {path for path, _, _ in asked}
+        asked += [(path, name, {}) for path, (name, _) in mine.items() if path not in stated]
+        changes = [
+            _change(f"under [tables.{name}]", key, said.get(key))
+            for path, name, said in sorted(asked, key=lambda entry: entry[:2])
+            for own in [mine.get(path, ("", {}))[1]]
+            for key in sorted({*own, *said})
+            if own.get(key) != said.get(key)
+        ]
+        return list(dict.fromkeys(changes))
+
+
+def terms_of(policy: Policy, *, catalog: Catalog | None = None, may_begin: bool = True) -> PolicyTerms:
+    """The terms that a policy states, for the database of the catalog if there is one at hand."""
+    known = frozenset(table.key for table in catalog.tables) if catalog is not None else frozenset()
     tables: dict[str, dict[str, Any]] = {}
+    declared: set[tuple[str, ...]] = set()
     for name, table in policy.tables.items():
         said: dict[str, Any] = {}
         if table.privacy_unit is not None:
             said = {"privacy_unit": folded(table.privacy_unit), "max_rows_per_unit": table.max_rows_per_unit}
         if table.public:
             said["public"] = True
-        if folded(name) in tables:
+        meant = _paths(name, known)
+        if declared & meant:
             raise policy_error(policy.origin, f"tables.{name}", "is declared twice", "keep one of the two")
+        declared |= meant
         tables[folded(name)] = said
     analysts = None if policy.analysts is None else {name: _cap(cap) for name, cap in policy.analysts.items()}
-    return PolicyTerms({n: said for n, said in tables.items() if said}, analysts, policy.trust_schema, may_begin)
+    stated = {name: said for name, said in tables.items() if said}
+    return PolicyTerms(stated, analysts, policy.trust_schema, may_begin, known)
 
 
 def read_terms(text: str) -> PolicyTerms:
@@ -98,6 +127,12 @@ def read_terms(text: str) -> PolicyTerms:
         return PolicyTerms(said.get("tables", {}), said.get("analysts"), said.get("trust_schema", False))
     except (ValueError, AttributeError):
         raise LedgerError(_DAMAGED) from None
+
+
+def _paths(name: str, known: frozenset[tuple[str, ...]]) -> frozenset[tuple[str, ...]]:
+    """The tables that a spelling in a policy means: those of the database, or all that it could mean in any."""
+    possible: frozenset[tuple[str, ...]] = meanings(name)
+    return possible & known or possible
 
 
 def _cap(cap: Cap) -> dict[str, str]:

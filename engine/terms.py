@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from tacit.errors import LedgerError
@@ -22,8 +22,11 @@ class Terms(Protocol):
         """The policy in one canonical form, as it is written into the ledger."""
         ...
 
-    def unit_of(self, table: str) -> str | None:
-        """What is protected of a table: ``NO_UNIT`` unless another unit is declared, ``None`` if it is public."""
+    def units_of(self, table: str) -> Collection[str | None]:
+        """What may be protected of a table that a charge names: ``NO_UNIT`` unless another unit is declared.
+
+        ``None`` if it is public. More than one where the policy's spelling leaves open which table it speaks of.
+        """
         ...
 
     @property
@@ -49,10 +52,10 @@ def check_units(charges: Sequence[Entry], terms: Terms) -> None:
         except (ValueError, TypeError, AttributeError):
             continue  # no mechanism of tacit's own
         for table, unit in protected.items():
-            if terms.unit_of(table) not in (unit, None):
+            other = next((found for found in terms.units_of(table) if found not in (unit, None)), None)
+            if other is not None:
                 raise LedgerError(
-                    f"the ledger has charges that protect {unit} of {table}, and this policy protects "
-                    f"{terms.unit_of(table)}\n"
+                    f"the ledger has charges that protect {unit} of {table}, and this policy protects {other}\n"
                     "hint: connect with the policy that the ledger was begun with; for another unit, begin a new "
                     "ledger with ledger=, whose sum then says nothing about what was released from this one"
                 )

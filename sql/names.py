@@ -44,11 +44,25 @@ def meanings(name: str) -> frozenset[tuple[str, str]]:
     """
     text = folded(name)
     if _QUOTED.fullmatch(text) and '"' in text:
-        parts = [p[1:-1].replace('""', '"') if p[0] == '"' else p for p in _PART.findall(text)]
-        splits = [("main", *parts)[-2:]]
+        splits = [_split(text)]
     else:
         splits = [(text[:i], text[i + 1 :]) for i, letter in enumerate(text) if letter == "."]
     return frozenset([("main", text), *splits])
+
+
+def path_of(name: str) -> tuple[str, str]:
+    """The (schema, table), folded, of a name that ``spelled`` wrote.
+
+    >>> path_of("Visits"), path_of("s.t"), path_of('"s.t"')
+    (('main', 'visits'), ('s', 't'), ('main', 's.t'))
+    """
+    text = folded(name)
+    return _split(text) if "." in text and _QUOTED.fullmatch(text) else ("main", text)
+
+
+def _split(text: str) -> tuple[str, str]:
+    parts = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in _PART.findall(text)]
+    return (parts[0], parts[1]) if len(parts) > 1 else ("main", parts[0])
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

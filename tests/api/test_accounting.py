@@ -65,6 +65,32 @@ class TestZeroConcentrated:
         accounts = ana.budget.analysts
         assert accounts["ana"].spent.epsilon > accounts["bob"].spent.epsilon, "reading counts like paying"
 
+    def test_no_cap_has_a_delta_of_zero(self, connect: Connect, policy: dict[str, Any], clinic: Path) -> None:
+        """What was spent is stated at the cap's δ, so at a δ of 0 neither a balance nor an admission has a meaning."""
+        silent = {key: value for key, value in policy.items() if key != "accounting"}
+        nothing = {"ana": {"delta": 0}}
+        refused = pytest.raises(tacit.PolicyError, match=r"zcdp.*\nhint: write delta = 1e-9")
+        for options in (
+            {"policy": policy | {"analysts": nothing}},
+            {"policy": policy, "delta": 0},
+            {"policy": {"accounting": "zcdp"}, "epsilon": 1},
+        ):
+            with refused:
+                connect(**options)
+        connect(policy=policy).answer(counts(20), epsilon=0.1)
+        for options in (
+            {"policy": policy, "delta": 0},
+            {"policy": silent, "delta": 0},
+            {"policy": silent | {"budget": {"epsilon": 3.0}}},
+            {"policy": silent | {"analysts": nothing}, "analyst": "ana"},
+        ):
+            with refused:
+                connect(**options)
+        for books in (f"{clinic}.ledger", connect(policy=policy)):
+            with refused:
+                tacit.ledger.change_policy(books, silent | {"analysts": nothing})
+        assert connect(policy=policy, delta=1e-9).budget.cap.delta == Decimal("1e-9")
+
     def test_the_rule_is_the_ledgers(self, connect: Connect, policy: dict[str, Any]) -> None:
         connect(policy=policy).answer(counts(20), epsilon=0.1)
         with pytest.raises(tacit.LedgerError, match='"zcdp", fixed when it was created'):

@@ -228,3 +228,32 @@ def test_ledger_is_a_path(connect: Connect) -> None:
 def test_execute_takes_text(con: Connection) -> None:
     with pytest.raises(tacit.ProgrammingError, match=r"con\.answer"):
         con.cursor().execute([COUNT], epsilon=1)  # type: ignore[arg-type]
+
+
+WEIGHED = (
+    ["SELECT count(*) FROM visits WHERE age < 40", "SELECT count(*) FROM visits WHERE age < 60"],
+    ["SELECT ward, count(*) FROM visits GROUP BY ward", "SELECT sex, count(*) FROM visits GROUP BY sex"],
+    ["SELECT sum(cost) FROM visits", "SELECT count(*) FROM visits WHERE age < 50"],
+)
+
+
+@pytest.mark.parametrize("weights", [[1e10, 1], [1e100, 1], [1, 1e150], [1e300, 1], [1, 1e-300], [10**400, 1]])
+def test_weights_too_far_apart_are_refused(weights: list[float], untouched: Connection) -> None:
+    for batch in WEIGHED:
+        with pytest.raises(tacit.ProgrammingError, match=r"hint: (bring them closer|weights=)"):
+            untouched.explain(batch, epsilon=1, weights=weights)
+
+
+@pytest.mark.parametrize("weights", [[1e9, 1], [1, 1e9], [1e300, 1e299], [1e-300, 1e-292]])
+@pytest.mark.parametrize("batch", WEIGHED)
+def test_weights_of_any_size_are_fine_within_the_widest_ratio(
+    batch: list[str], weights: list[float], connect: Connect
+) -> None:
+    con = connect()
+    plan = con.explain(batch, epsilon=0.5, weights=weights)
+    assert con.answer(batch, epsilon=0.5, weights=weights).cost == plan.cost
+
+
+def test_only_the_ratio_of_weights_counts(untouched: Connection) -> None:
+    plans = [untouched.explain(WEIGHED[0], epsilon=1, weights=[unit, 10 * unit]) for unit in (1, 1e-200, 2.0**60)]
+    assert all((plan.stderr == plans[0].stderr).all() for plan in plans)

@@ -309,3 +309,40 @@ def test_an_unchanged_file_keeps_its_releases_across_connections(tmp_path: Path,
     connect(path, policy=None, epsilon=10).answer("SELECT count(*) FROM t WHERE a < 500", epsilon=5)
     answers = connect(path, policy=None, epsilon=10).answer("SELECT count(*) FROM t WHERE a <= 499", epsilon=5)
     assert not any(answers.cost)
+
+
+class TestErrorOfRoundedFigures:
+    """``error=`` promises the whole width: rounding moves a figure by up to one half, so the noise gets less."""
+
+    @pytest.mark.parametrize("error", [1.5, 5])
+    def test_a_rounded_figure_is_within_the_error(self, error: float, connect: Connect) -> None:
+        con = connect(epsilon=10)
+        sql = "SELECT count(*) FROM visits WHERE age < 40"
+        foreseen = con.explain(sql, error=error, integer=True)
+        found = con.answer(sql, error=error, integer=True).df()
+        assert foreseen.half_width.max() <= error * (1 + 1e-9)
+        assert ((found["high"] - found["low"]) / 2 <= error * (1 + 1e-9)).all()
+        assert (found["value"] % 1 == 0).all()
+        assert foreseen.half_width.max() > 0.97 * error, "and no more is bought than that needs"
+
+    def test_what_is_known_counts_with_its_rounding(self, connect: Connect) -> None:
+        con = connect()
+        batch = ["SELECT count(*) FROM visits WHERE age < 40", "SELECT count(*) FROM visits WHERE sex"]
+        con.answer(batch[0], error=5)
+        assert not any(con.answer(batch[0], error=5).cost)
+        assert not any(con.answer(batch[0], error=5.5, integer=True).cost)
+        for ask in (batch[0], batch):
+            plan = con.explain(ask, error=5, integer=True)
+            assert plan.cost.epsilon > 0, "±5 before rounding is not ±5 after it"
+            found = con.answer(ask, error=5, integer=True)
+            assert plan.half_width.max() <= 5 * (1 + 1e-9)
+            frame = found.df()
+            assert ((frame["high"] - frame["low"]) / 2 <= 5 * (1 + 1e-9)).all()
+            assert not any(con.answer(ask, error=5, integer=True).cost)
+
+    @pytest.mark.parametrize("error", [0.5, 0.1])
+    def test_what_rounding_alone_breaks_is_refused(self, error: float, connect: Connect) -> None:
+        con = connect()
+        for call in (con.explain, con.answer):
+            with pytest.raises(tacit.PrivacyParameterError, match=r"hint: ask for more than 0\.5"):
+                call("SELECT count(*) FROM visits", error=error, integer=True)
