@@ -172,10 +172,26 @@ def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
             begins += [Begin(contest.best, 0.016, 0.04)] * 2
         for L in refined(W, begins, watch, levels=24 if rank > 3 else 12):
             contest.enter("free", L)
-    again = rank > 3 if n < SMALL else 3 * rank > n  # thin and wide, it gains nothing
-    if again and n >= SMALL // 2 and not watch.stop():
-        for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=1):
+    if rank > 3 and n < SMALL // 2 and not watch.stop():
+        # One in ten descents finds the best minimum of some workloads: many short ones do not leave that to chance.
+        begins = [Begin(directions(W, extra, 100 + start), 0.016, 0.1) for extra in (2, 3, 4) for start in range(12)]
+        for L in refined(W, begins, watch, start=2, levels=12, iterations=30):
             contest.enter("free", L)
+    again = rank > 3 if n < SMALL else 3 * rank > n  # thin and wide, it gains nothing
+    if again and n >= SMALL // 2:
+        _hop_free(W, contest, watch, rounds=3 if n < SMALL else 1)
+
+
+def _hop_free(W: Matrix, contest: Contest, watch: Watch, rounds: int) -> None:
+    """Leave the best so far and come down again, until a round after the first gains nothing."""
+    for start in range(1, rounds + 1):
+        if watch.stop():
+            return
+        before = contest.error
+        for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=start):
+            contest.enter("free", L)
+        if start > 1 and contest.error > before * (1.0 - 1e-3):
+            return
 
 
 def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) -> None:
