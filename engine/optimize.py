@@ -185,6 +185,7 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
     # A search that ended where it had been before keeps that point: rounding may have put it a hair below.
     reached = ((s, max(e, error), min(b, bound)) for s, e, b in watch.trace if e >= error * (1.0 - 1e-9))
     trace = (*reached, (seconds, error, bound))
+    watch.report(error, bound)  # a strategy that was completed or found on other terms has not been reported yet
     return Strategy(name, request.privacy, L, B, delta, error, bound, seconds, trace)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 from tacit.engine.bounds import svd_bound
 from tacit.engine.complete import reconstructed
-from tacit.engine.reduce import compress_rows
+from tacit.engine.reduce import DROPPED, compress_rows
 from tacit.engine.strategies.adaptive import adaptive
 from tacit.engine.strategies.dual import dual
 from tacit.engine.strategies.free import Begin, directions, refined
@@ -25,7 +25,7 @@ from tacit.engine.strategies.p_identity import Problem, assemble, hats, starts
 from tacit.engine.strategies.results import results
 from tacit.engine.strategies.wavelet import wavelet
 from tacit.engine.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
+from tacit.engine.strategy import RESIDUAL, Matrix, Privacy, Vector, sensitivity
 from tacit.engine.watch import Watch
 from tacit.errors import InternalError
 
@@ -44,18 +44,29 @@ REFINED = 96
 """Cells up to which a free L is tried from the best so far."""
 SMALL = 48
 """Cells below which a nearly singular W is searched as a thin one, whatever its rank is, and for longer."""
+PROBES = 8
+"""Random combinations of cells that tell how much of a workload a strategy misses, to within a factor of two."""
 
 
 class Contest:
     """Keeps the best of the strategies that are entered."""
 
-    def __init__(self, workload: Matrix, privacy: Privacy, watch: Watch, effort: float) -> None:
-        self.workload, self.privacy, self.watch = workload, privacy, watch
+    def __init__(self, queries: Matrix, workload: Matrix, privacy: Privacy, watch: Watch, effort: float) -> None:
+        """``workload`` is ``queries`` with its rows compressed."""
+        self.queries, self.workload, self.privacy, self.watch = queries, workload, privacy, watch
         self.effort, self.work = effort, effort * _work(workload.shape[1])
         self.name, self.error, self.best = "results", float("inf"), workload  # W always spans W
+        sizes = np.sqrt(np.einsum("ij,ij->i", queries, queries))
+        self._smallest = float(np.min(sizes, where=sizes > 0.0, initial=float("inf")))
+        # Compressing drops directions that are smaller than this: a small query may consist of them.
+        self._dropped = DROPPED * float(np.linalg.norm(workload)) if len(workload) < min(queries.shape) else 0.0
 
     def enter(self, name: str, strategy: Matrix) -> float:
-        """Measure a strategy by its own B = W·L⁺; one that does not span W gets the rows that it lacks."""
+        """Measure a strategy by its own B = W·L⁺; one that does not span W gets the rows that it lacks.
+
+        Only a strategy of every single query is reported: what is returned must be one, and the rows that a tiny
+        query needs besides, which W as a whole hides, change the error.
+        """
         try:
             strategy, B = reconstructed(self.workload, strategy, self.privacy, by_row=False)
         except InternalError:
@@ -63,8 +74,25 @@ class Contest:
         error = (sensitivity(strategy, self.privacy) * float(np.linalg.norm(B))) ** 2
         if error < self.error * (1.0 - 1e-12):
             self.name, self.best, self.error = name, strategy, error
+        if error < self.watch.error * (1.0 - 1e-12) and self._spans_queries(strategy, B):
             self.watch.report(error)
         return error
+
+    def _spans_queries(self, strategy: Matrix, B: Matrix) -> bool:
+        """Whether L asks for all of every query, so that it will be returned as it is.
+
+        Usually W as a whole misses less than would show in its smallest query, which a few random combinations of
+        the cells tell without the products of three large matrices. Else every query is looked at.
+        """
+        W = self.workload
+        probes = np.random.default_rng(0).standard_normal((W.shape[1], PROBES))  # of W, not of data
+        missing = float(np.linalg.norm(W @ probes - B @ (strategy @ probes))) / PROBES**0.5 + self._dropped
+        if missing <= 0.1 * RESIDUAL * self._smallest:
+            return True
+        try:
+            return reconstructed(self.queries, strategy, self.privacy)[0] is strategy
+        except InternalError:
+            return False
 
 
 def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> tuple[str, Matrix]:
@@ -74,7 +102,7 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0
     if n == 1:
         watch.report(float(np.sum(W**2)), svd_bound(W))
         return "identity", np.eye(1)
-    contest = Contest(W, privacy, watch, effort)
+    contest = Contest(workload, W, privacy, watch, effort)
     if privacy == "approximate":
         contest.enter("dual", dual(W, privacy, watch))
     if contest.error == float("inf") or not watch.stop():
@@ -83,7 +111,7 @@ def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0
         if n <= max(WIDEST, 2 * m):
             contest.enter("identity", identity(W, privacy, watch))
     if W.size <= 65_536:  # the dual is certified through squares and loses a few digits that this one keeps
-        watch.report(contest.error, svd_bound(W))
+        watch.report(watch.error, svd_bound(W))
     if privacy == "pure":
         _bound(W, contest, watch)
         if not watch.stop():
@@ -97,7 +125,7 @@ def _bound(W: Matrix, contest: Contest, watch: Watch) -> None:
     rounds = int(min(200, max(2, 0.1 * contest.work / (25.0 * m**3 + 4.0 * m * m * n + 1e6))))
     apart = Watch(target_gap=5e-4, cancel=watch.interrupted)
     contest.enter("dual", dual(W, "pure", apart, rounds=rounds))
-    watch.report(contest.error, apart.lower_bound)
+    watch.report(watch.error, apart.lower_bound)
 
 
 def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> None:
@@ -144,10 +172,26 @@ def _refine(W: Matrix, rank: int, contest: Contest, watch: Watch) -> None:
             begins += [Begin(contest.best, 0.016, 0.04)] * 2
         for L in refined(W, begins, watch, levels=24 if rank > 3 else 12):
             contest.enter("free", L)
-    again = rank > 3 if n < SMALL else 3 * rank > n  # thin and wide, it gains nothing
-    if again and n >= SMALL // 2 and not watch.stop():
-        for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=1):
+    if rank > 3 and n < SMALL // 2 and not watch.stop():
+        # One in ten descents finds the best minimum of some workloads: many short ones do not leave that to chance.
+        begins = [Begin(directions(W, extra, 100 + start), 0.016, 0.1) for extra in (2, 3, 4) for start in range(12)]
+        for L in refined(W, begins, watch, start=2, levels=12, iterations=30):
             contest.enter("free", L)
+    again = rank > 3 if n < SMALL else 3 * rank > n  # thin and wide, it gains nothing
+    if again and n >= SMALL // 2:
+        _hop_free(W, contest, watch, rounds=3 if n < SMALL else 1)
+
+
+def _hop_free(W: Matrix, contest: Contest, watch: Watch, rounds: int) -> None:
+    """Leave the best so far and come down again, until a round after the first gains nothing."""
+    for start in range(1, rounds + 1):
+        if watch.stop():
+            return
+        before = contest.error
+        for L in refined(W, [Begin(contest.best, 0.004, 0.07), Begin(contest.best, 0.016, 0.04)], watch, start=start):
+            contest.enter("free", L)
+        if start > 1 and contest.error > before * (1.0 - 1e-3):
+            return
 
 
 def _retry_low_rank(W: Matrix, sigma: Vector, contest: Contest, watch: Watch) -> None:

@@ -18,6 +18,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
 
+DROPPED = 1e-12
+"""Singular values up to this share of the largest are taken for rounding when rows are compressed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -114,7 +117,7 @@ def compress_rows(workload: Matrix) -> Matrix:
     if pivots.min() > 1e-10 * pivots.max():
         return np.ascontiguousarray(R)
     _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    keep = sigma > 1e-12 * sigma[0]
+    keep = sigma > DROPPED * sigma[0]
     return np.ascontiguousarray(sigma[keep, None] * V[keep])
 
 

@@ -43,6 +43,14 @@ def test_default_is_below_every_other_family(W: np.ndarray, share: float) -> Non
     assert found.error <= share * best
 
 
+def test_the_order_of_queries_and_cells_does_not_decide_what_is_found() -> None:
+    """Its best minimum, 17.67, is found by one descent in ten; the next one is at 18.71."""
+    for seed in range(4):
+        stream = np.random.default_rng(seed)
+        W = few()[stream.permutation(4)][:, stream.permutation(16)] * (1.0 + 1e-9 * stream.normal())
+        assert optimize(W).error <= 17.70
+
+
 def test_what_no_query_sees_is_given_up_exactly() -> None:
     W = paired(20, 1)
     n = W.shape[1]

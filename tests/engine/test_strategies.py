@@ -302,6 +302,19 @@ def test_cells_of_very_different_weight_are_certified_too(decades: int) -> None:
     assert min(reported) == pytest.approx(s.error, rel=1e-6)
 
 
+@pytest.mark.parametrize("privacy", KINDS)
+@pytest.mark.parametrize("rows", [16, 31], ids=["square", "compressed"])
+def test_what_is_reported_is_the_error_of_what_is_returned(rows: int, privacy: str) -> None:
+    """A search that looks at the workload as a whole misses its smallest queries, and their rows cost something."""
+    W = np.vstack([np.tril(np.ones((16, 16))), np.triu(np.ones((16, 16)))])[:rows]
+    W = W * np.logspace(-8, 8, rows)[:, None]
+    reported: list[float] = []
+    s = optimize(W, privacy=privacy, progress=lambda p: reported.append(p.error))
+    check(W, s)
+    assert min(reported) == pytest.approx(s.error, rel=1e-9)
+    assert reported[-1] == min(reported)
+
+
 def test_the_target_gap_is_reached_and_not_outdone() -> None:
     W = np.random.default_rng(5).integers(0, 2, (30, 80)).astype(float)
     found = [optimize(W, privacy="approximate", target_gap=gap) for gap in (1e-2, 1e-4, 1e-7)]
