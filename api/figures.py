@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Estimate
-from tacit.engine.extremes import extremes, factors, slopes
-from tacit.engine.intervals import longest_reach
+from tacit.engine.intervals import joint_stretch, longest_reach
+from tacit.engine.ranges import directions, factors, ranges, slopes
 from tacit.sql.present import compute, exact_values, leaf_values, linear_values
 from tacit.sql.workload import Computed, Linear, Output, Query, Ratio, Stacked
 
@@ -78,7 +78,7 @@ class Reckoning:
         return Figures(found.value, found.stderr, found.low, found.high)
 
     def _computed(self, output: Computed) -> Figures:
-        """The range of the expression over what its leaves may truly be: see ``engine.extremes``.
+        """The range of the expression over what its leaves may truly be: see ``engine.ranges``.
 
         The standard error is that of the slopes at the released values. Where a shifted value cannot be computed (a
         division by zero, say), it is not known: NaN.
@@ -107,11 +107,16 @@ class Reckoning:
         factor = factors(covariance)
         near = slopes(figure, centre, factor)
         gradient = np.where(np.isfinite(near.gradient), near.gradient, 0.0)
+        # Only its direction matters; the squares of very large and very small slopes are no floats.
+        steepest = np.abs(gradient).max(axis=1, keepdims=True)
+        gradient = np.divide(gradient, steepest, out=np.zeros_like(gradient), where=steepest > 0)
         width = self.estimate.combined_half_width(list(zip(rows, gradient.T, strict=True)), self.confidence)
-        stderr = np.sqrt(np.einsum("gi,gij,gj->g", gradient, covariance, gradient))
+        stderr = np.sqrt(np.maximum(np.einsum("gi,gij,gj->g", gradient, covariance, gradient), 0.0))
         # Where no slope is known, the longest tail that any noise has.
         reach = np.divide(width, stderr, out=np.full(count, longest_reach(self.confidence)), where=stderr > 0)
-        low, high = extremes(figure, centre, factor, _MARGIN * reach)
+        turns = directions(figure, centre, factor, reach)
+        stretch = np.array([joint_stretch(self.confidence, k) for k in range(1, d + 1)])
+        low, high = ranges(figure, centre, factor, _MARGIN * reach * stretch[turns - 1])
         return Figures(near.value, near.stderr, low, high)
 
     def _evaluated(self, output: Computed, leaves: Sequence[NDArray[Any]]) -> Floats:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import chdtri, ndtri
 
 from .amounts import to_confidence
 from .leastsquares import row_norms, row_peaks
@@ -59,6 +60,28 @@ def longest_reach(confidence: float) -> float:
     """The half-width in standard errors of whichever is wider: a normal variable or a single Laplace."""
     tail = 1 - to_confidence(confidence)
     return max(-float(ndtri(tail / 2)), float(-np.log(tail) / np.sqrt(2)))
+
+
+@lru_cache(maxsize=256)
+def joint_stretch(confidence: float, dimensions: int) -> float:
+    """How much further the length of several independent noises reaches than one of them.
+
+    The larger of two: of normal variables, and of Laplace variables of the same variance. For those, S_k(r) is the
+    probability that a vector of k is longer than r, and S_k(r) = S_1(r) + 2 ∫ S_{k−1}(√(r² − x²)) f(x) dx over [0, r].
+    """
+    tail = 1 - to_confidence(confidence)
+    normal = float(np.sqrt(chdtri(dimensions, tail)) / -ndtri(tail / 2))
+    one = -np.log(tail) / np.sqrt(2)
+    r = np.linspace(0, 2 * one + 2 * dimensions, 1000)
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    angle, weights = (nodes + 1) * np.pi / 4, weights * np.pi / 4
+    log_longer = -np.sqrt(2) * r
+    for _ in range(dimensions - 1):
+        x, rest = r[:, None] * np.sin(angle), r[:, None] * np.cos(angle)
+        density = np.exp(-np.sqrt(2) * x + np.interp(rest, r, log_longer)) * np.sqrt(2)
+        log_longer = np.log(np.exp(-np.sqrt(2) * r) + (density * rest) @ weights)
+    laplace = float(np.interp(-np.log(tail), -log_longer, r) / one)
+    return max(normal, laplace)
 
 
 def simulated_widths(deviations: Matrix, confidence: float) -> Vector:

@@ -33,6 +33,21 @@ COLUMNS = {
     "stddev": "stddev(x)",
     "share": "count(*) FILTER (WHERE g) / count(*)",
 }
+ONE, OTHER = "count(*) FILTER (WHERE h)", "count(*) FILTER (WHERE NOT h)"
+TURNING = {
+    "distance": "abs(count(*) - 3000)",
+    "square": "(count(*) - 3000) * (count(*) - 3000)",
+    "difference": f"abs({ONE} - {OTHER})",
+    "squared difference": f"({ONE} - {OTHER}) ** 2",
+    "greatest": f"greatest({ONE}, {OTHER})",
+    "least": f"least({ONE}, {OTHER})",
+    "distances": f"abs({ONE} - 1500) + abs({OTHER} - 1500)",
+    "below a jump": "CASE WHEN count(*) > 3000 THEN count(*) ELSE 0 END",
+    "above a jump": "CASE WHEN count(*) > 2999 THEN count(*) ELSE 0 END",
+    "round": "round(count(*) / 10)",
+    "step": "round((count(*) - 5) / 10)",
+}
+"""Two groups of 1500 rows: the exact answers are where these columns turn around, or near where they jump."""
 AMOUNT: dict[Privacy, tuple[float, float]] = {"pure": (1.0, 0.0), "approximate": (1.0, 1e-5)}
 
 
@@ -42,7 +57,8 @@ def tables() -> Iterator[tacit.Connection]:
         values = "20 + (i * 37 % 61)"
         for name, rows in (("few", 60), ("many", 3000)):
             raw.execute(
-                f"CREATE TABLE {name} AS SELECT ({values})::DOUBLE AS x, i % 3 = 0 AS g FROM range({rows}) r(i)"
+                f"CREATE TABLE {name} AS SELECT ({values})::DOUBLE AS x, i % 3 = 0 AS g, i % 2 = 0 AS h "
+                f"FROM range({rows}) r(i)"
             )
         column = {"columns": {"x": {"min": 0, "max": 100}}}
         policy = {"budget": {"epsilon": 1.0}, "tables": {"few": column, "many": column}}
@@ -105,6 +121,25 @@ def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table:
         if table == "many":
             assert covered <= binom.ppf(1 - 1e-4, draws, level + 0.3 * (1 - level)), "nor merely generous"
         if column in ("variance", "stddev"):
+            assert (figures.low >= 0).all(), "what cannot be is not in the interval"
+
+
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+@pytest.mark.parametrize("column", TURNING)
+def test_intervals_cover_where_a_figure_turns_around(tables: tacit.Connection, column: str, privacy: Privacy) -> None:
+    draws = 1000
+    compiled, estimate, exact = drawn(tables, f"SELECT {TURNING[column]} FROM many", privacy, draws)
+    (query,) = compiled.workload.queries
+    keys = pd.DataFrame(index=pd.RangeIndex(draws))
+    output = repeated(query.columns[0].output, compiled.rows, draws)
+    truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
+    for level in LEVELS:
+        figures = Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        assert (figures.low <= figures.value).all() and (figures.value <= figures.high).all()
+        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
+        assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
+        assert np.isfinite(figures.high).all()
+        if column in ("distance", "square", "difference", "squared difference", "distances"):
             assert (figures.low >= 0).all(), "what cannot be is not in the interval"
 
 

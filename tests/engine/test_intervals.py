@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtri
+from scipy.special import chdtri, log_ndtr, ndtri
 from scipy.stats import norm
-from tacit.engine.intervals import half_widths, ratio
+from tacit.engine.intervals import half_widths, joint_stretch, ratio
 from tacit.errors import PrivacyParameterError
 
 LEVELS = [0.5, 0.8, 0.9, 0.95, 0.99, 0.9999]
@@ -142,3 +142,13 @@ def test_ratio_covers_however_small_the_denominator(count: float) -> None:
     assert covered >= 0.95 - 4 * math.sqrt(0.05 * 0.95 / 20_000)
     if count == 30.0:
         assert covered <= 0.97, "nor merely generous where there is something to know"
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_the_length_of_several_noises_is_covered_as_stated(dimensions: int, confidence: float) -> None:
+    noise = np.random.default_rng(5).laplace(size=(400_000, dimensions))
+    reach = -math.log(1 - confidence) * joint_stretch(confidence, dimensions)
+    assert (np.linalg.norm(noise, axis=1) <= reach).mean() == pytest.approx(confidence, abs=0.0025)
+    normal = -ndtri((1 - confidence) / 2) * joint_stretch(confidence, dimensions)
+    assert normal**2 >= chdtri(dimensions, 1 - confidence) * (1 - 1e-9)
