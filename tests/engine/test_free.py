@@ -30,17 +30,22 @@ def few() -> np.ndarray:
     return (np.random.default_rng(2).random((4, 16)) < 0.5) * 1.0
 
 
+OTHERS = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "low-rank", "lrm")
+
+
 @pytest.mark.parametrize(
-    ("W", "share"),
-    [(paired(20, 1), 0.98), (together(), 0.995), (few(), 0.93)],
+    ("W", "share", "like"),
+    # Merged, ``together`` has full rank, so low-rank searches square matrices as free does, and finds the same minimum
+    # on some machines: rounding decides.
+    [(paired(20, 1), 0.98, ()), (together(), 0.995, ("low-rank",)), (few(), 0.93, ())],
     ids=["paired ends", "together", "few queries"],
 )
-def test_default_is_below_every_other_family(W: np.ndarray, share: float) -> None:
-    others = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "low-rank", "lrm")
-    best = min(optimize(W, strategy=name, reduce=True).error for name in others)
+def test_default_is_below_every_other_family(W: np.ndarray, share: float, like: tuple[str, ...]) -> None:
+    errors = {name: optimize(W, strategy=name, reduce=True).error for name in OTHERS}
     found = optimize(W)
     assert found.name == "free"
-    assert found.error <= share * best
+    assert found.error <= share * min(error for name, error in errors.items() if name not in like)
+    assert found.error <= min(errors.values())
 
 
 def test_the_order_of_queries_and_cells_does_not_decide_what_is_found() -> None:
