@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 _MARGIN = 1.01
 """The range is looked for at finitely many points; its true ends lie a little further out."""
 
+_TINY = np.finfo(np.float64).tiny
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Figures:
@@ -114,8 +116,11 @@ class Reckoning:
         stderr = np.sqrt(np.maximum(np.einsum("gi,gij,gj->g", gradient, covariance, gradient), 0.0))
         # Where no slope is known, the longest tail that any noise has.
         reach = np.divide(width, stderr, out=np.full(count, longest_reach(self.confidence)), where=stderr > 0)
-        turns = directions(figure, centre, factor, reach)
         stretch = np.array([joint_stretch(self.confidence, k) for k in range(1, d + 1)])
+        turns = directions(figure, centre, factor, reach * stretch[-1])
+        # A sum of noises has a shorter tail than the longest of them, which counts where each may miss by itself.
+        alone = np.stack([self.half_width[r] / np.maximum(self.estimate.stderr[r], _TINY) for r in rows]).max(axis=0)
+        reach = np.where(turns > 1, np.maximum(reach, np.minimum(alone, longest_reach(self.confidence))), reach)
         low, high = ranges(figure, centre, factor, _MARGIN * reach * stretch[turns - 1])
         return Figures(near.value, near.stderr, low, high)
 

@@ -37,7 +37,7 @@ _ENDLESS = 2.0
 """A range that grows by more than this while it is looked at more closely has no end."""
 _JUMP = 0.7
 """Where f varies as much as this after looking closer it jumps, and both of its sides were seen."""
-_TURN = 0.05
+_TURN = 0.02
 """A figure turns around where it both rises and falls, along one line, by this part of its range."""
 _DISTINCT = 0.1
 _POINTS = 2_000_000
