@@ -155,7 +155,7 @@ class Prover:
             if type_ is None or value.kind != "text":
                 continue
             written = self.write(part)
-            if scratch.fold(f"CAST({written} AS {type_})") is None:
+            if scratch.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
                 raise self.error(
                     TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
                 )

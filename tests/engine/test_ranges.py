@@ -11,7 +11,7 @@ from tacit.engine.ranges import directions, factors, ranges, slopes
 
 Array = NDArray[np.float64]
 
-DRAWS = 3000
+DRAWS = 2000
 LEVELS = (0.9, 0.95, 0.99, 0.999)
 
 
