@@ -99,6 +99,9 @@ def _from_file(path: Path, kind: str, types: ColumnTypes) -> DuckDBSource:
         shown = ", ".join(f"{sql} AS {quote(column)}" for column, sql in file.columns.items()) or "*"
         connection.execute(f"CREATE VIEW {quote(name)} AS SELECT {shown} FROM {file.rows}")  # noqa: S608
         described = connection.execute(f"DESCRIBE SELECT * FROM {file.rows}").fetchall()  # noqa: S608
+        if kind == "parquet":
+            stored = connection.execute(f"SELECT name, converted_type FROM parquet_schema({where})").fetchall()  # noqa: S608
+            file = replace(file, fragile=frozenset(column for column, how in stored if "MILLIS" in (how or "")))
         connection.execute(f"SET allowed_paths = [{literal(str(path))}, {where}]")
         connection.execute("SET enable_external_access = false")
         lock(connection)
@@ -119,6 +122,8 @@ class File:
     """SQL of the columns that are not read as they are."""
     described: list[tuple[Any, ...]] = field(default_factory=list)
     """What DuckDB says of the columns in the file."""
+    fragile: frozenset[str] = frozenset()
+    """Columns that DuckDB converts when it reads them, and fails on a value that it cannot: refused when used."""
 
 
 def _csv_file(path: Path, where: str, types: ColumnTypes) -> File:
@@ -300,6 +305,13 @@ class DuckDBSource:
         anything is charged. Reads no stored row.
         """
         self._check_unchanged(scan)
+        read = scan.reads if scan.table.privacy_unit is None else {column.name for column in scan.table.columns}
+        fragile = sorted(self._file.fragile & read) if self._file is not None else []
+        if fragile:
+            raise NotSupportedError(
+                f"{fragile[0]} is stored in milliseconds, and whether DuckDB can read them depends on the rows\n"
+                "hint: write the file with microseconds, or load it into a DuckDB database"
+            )
         try:
             self._count(scan, render(scan, bytes(32), _rehearsal))
         except duckdb.Error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 import tacit
@@ -216,3 +217,20 @@ def test_threads_open_one_file_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert not failed
+
+
+def test_a_parquet_column_that_a_row_can_make_unreadable_is_refused_when_it_is_used(tmp_path: Path) -> None:
+    for name, moments in (("sound", [0, 1]), ("broken", [0, 2**62])):
+        frame = pd.DataFrame({"x": np.array(moments, dtype="datetime64[ms]"), "y": [1, 2]})
+        duckdb.from_df(frame).write_parquet(str(tmp_path / f"{name}.parquet"))
+        with tacit.connect(tmp_path / f"{name}.parquet", epsilon=1) as con:
+            assert exact(con, f"SELECT count(*) FROM {name} WHERE y < 3") == 2
+            with pytest.raises(tacit.NotSupportedError, match="milliseconds"):
+                con.answer(f"SELECT count(*) FROM {name} WHERE x > '2024-01-01'", epsilon=0.1)
+            assert con.budget.spent.epsilon == 0
+        unit = {"tables": {name: {"privacy_unit": "y", "max_rows_per_unit": 1}}, "budget": {"epsilon": 1}}
+        (tmp_path / f"{name}.parquet.ledger").unlink(missing_ok=True)
+        # Which rows of a unit are kept looks at all columns.
+        con = tacit.connect(tmp_path / f"{name}.parquet", policy=unit)
+        with pytest.raises(tacit.NotSupportedError, match="milliseconds"):
+            con.explain(f"SELECT count(*) FROM {name} WHERE y < 3", epsilon=0.1)
