@@ -21,7 +21,7 @@ from tacit.compiled import Ask, Compiled
 from tacit.engine import Estimate, measure, plan_release
 from tacit.engine.inference import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
-from tacit.figures import Reckoning
+from tacit.figures import Figures, Reckoning
 from tacit.sql.present import exact_values
 from tacit.sql.workload import Computed, Linear, Output, Ratio
 from tacit.steps import compile_ask
@@ -104,18 +104,25 @@ def repeated(output: Output, rows: int, draws: int) -> Output:
     raise TypeError
 
 
-@pytest.mark.parametrize("privacy", ["pure", "approximate"])
-@pytest.mark.parametrize("table", ["few", "many"])
-@pytest.mark.parametrize("column", COLUMNS)
-def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table: str, privacy: Privacy) -> None:
-    draws = 2000 if column == "avg" else 800
-    compiled, estimate, exact = drawn(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, draws)
+def at_every_level(
+    tables: tacit.Connection, sql: str, privacy: Privacy, draws: int
+) -> Iterator[tuple[float, float, Figures]]:
+    """(confidence, exact figure, figures of many draws) of a query's first column."""
+    compiled, estimate, exact = drawn(tables, sql, privacy, draws)
     (query,) = compiled.workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(draws))
     output = repeated(query.columns[0].output, compiled.rows, draws)
     truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
     for level in LEVELS:
-        figures = Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        yield level, truth, Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+
+
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+@pytest.mark.parametrize("table", ["few", "many"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table: str, privacy: Privacy) -> None:
+    draws = 2000 if column == "avg" else 800
+    for level, truth, figures in at_every_level(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, draws):
         covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
         assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
         if table == "many":
@@ -128,13 +135,7 @@ def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table:
 @pytest.mark.parametrize("column", TURNING)
 def test_intervals_cover_where_a_figure_turns_around(tables: tacit.Connection, column: str, privacy: Privacy) -> None:
     draws = 1000
-    compiled, estimate, exact = drawn(tables, f"SELECT {TURNING[column]} FROM many", privacy, draws)
-    (query,) = compiled.workload.queries
-    keys = pd.DataFrame(index=pd.RangeIndex(draws))
-    output = repeated(query.columns[0].output, compiled.rows, draws)
-    truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
-    for level in LEVELS:
-        figures = Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+    for level, truth, figures in at_every_level(tables, f"SELECT {TURNING[column]} FROM many", privacy, draws):
         assert (figures.low <= figures.value).all() and (figures.value <= figures.high).all()
         covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
         assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
