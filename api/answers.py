@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
-from tacit.engine.amounts import NOTHING
+from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.names import folded
 from tacit.sql.present import arranged, is_number, key_frame, leaf_values
 from tacit.sql.workload import Output, Query, Ratio, Stacked, Workload

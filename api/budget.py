@@ -9,9 +9,9 @@ from decimal import Decimal
 from functools import cached_property, partial
 
 from tacit.engine import Amount
-from tacit.engine.amounts import NOTHING, to_amount
-from tacit.engine.composition import Event, Total, rule_named
-from tacit.engine.ledger import Ledger, Request
+from tacit.engine.accounting.amounts import NOTHING, to_amount
+from tacit.engine.accounting.composition import Event, Total, rule_named
+from tacit.engine.accounting.ledger import Ledger, Request
 
 from .errors import LedgerError, PolicyError
 from .policy import Cap, check_analyst_deltas

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Block
-from tacit.engine.terms import NO_UNIT
+from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload

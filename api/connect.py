@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.engine import Amount
-from tacit.engine.amounts import to_delta, to_epsilon
-from tacit.engine.ledger import Ledger
+from tacit.engine.accounting.amounts import to_delta, to_epsilon
+from tacit.engine.accounting.ledger import Ledger
 from tacit.sql import Source, open_source
 
 from .budget import Purse, Store

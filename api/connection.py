@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tacit.engine import strategies
-from tacit.engine.amounts import to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.accounting.amounts import to_confidence, to_delta, to_epsilon, to_error
 from tacit.sql import Catalog
 
 from . import errors

@@ -14,9 +14,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
-from tacit.engine.amounts import NOTHING
-from tacit.engine.ledger import Ledger
-from tacit.engine.mechanism import unmeasured
+from tacit.engine.accounting.amounts import NOTHING
+from tacit.engine.accounting.ledger import Ledger
+from tacit.engine.mechanism.measure import unmeasured
 from tacit.sql.refine import grid_of
 
 from .budget import Purse

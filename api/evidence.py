@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Block, Estimate, Measurement, pack
-from tacit.engine.inference import Stack, estimate_from
-from tacit.engine.ledger import Ledger
-from tacit.engine.measurement import unpack_with_cells
+from tacit.engine.accounting.ledger import Ledger
+from tacit.engine.inference.estimate import Stack, estimate_from
+from tacit.engine.mechanism.measurement import unpack_with_cells
 from tacit.sql.refine import Grid, Integers, Refinement, grid_of, subject_of, union_of_cells
 from tacit.sql.scan import Scan
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Estimate
-from tacit.engine.intervals import joint_stretch, longest_reach
-from tacit.engine.ranges import directions, factors, ranges, slopes
+from tacit.engine.inference.intervals import joint_stretch, longest_reach
+from tacit.engine.inference.ranges import directions, factors, ranges, slopes
 from tacit.sql.present import compute, exact_values, leaf_values, linear_values
 from tacit.sql.workload import Computed, Linear, Output, Query, Ratio, Stacked
 

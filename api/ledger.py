@@ -20,10 +20,10 @@ from decimal import Decimal
 from typing import Any
 
 import pandas as pd
-from tacit.engine import curate
-from tacit.engine.amounts import Amount, to_delta, to_epsilon
-from tacit.engine.ledger import Ledger
-from tacit.engine.ledger import verify as _verify
+from tacit.engine.accounting import curator
+from tacit.engine.accounting.amounts import Amount, to_delta, to_epsilon
+from tacit.engine.accounting.ledger import Ledger
+from tacit.engine.accounting.ledger import verify as _verify
 
 from .catalog import tables_meant
 from .connection import Connection, Number
@@ -55,7 +55,7 @@ def raise_cap(books: Books, epsilon: Number, delta: Number = 0) -> Amount:
 
     A policy's own ``[budget]`` still binds the connections that use it: raise it there as well.
     """
-    return curate.raise_cap(_opened(books), to_epsilon(epsilon), to_delta(delta))
+    return curator.raise_cap(_opened(books), to_epsilon(epsilon), to_delta(delta))
 
 
 def declare_version(books: Books, table: str, version: str) -> None:
@@ -75,7 +75,7 @@ def declare_version(books: Books, table: str, version: str) -> None:
             hint = "quote the name as in SQL" if meant else suggestion(table, [t.name for t in tables])
             raise PolicyError(f"{problem} {table!r}\nhint: {hint}")
         (table,) = meant
-    curate.declare_version(_opened(books), table, version)
+    curator.declare_version(_opened(books), table, version)
 
 
 def change_policy(books: Books, policy: str | os.PathLike[str] | Mapping[str, Any] | None) -> None:
@@ -85,12 +85,12 @@ def change_policy(books: Books, policy: str | os.PathLike[str] | Mapping[str, An
     the schema is trusted; domains, versions and limits may differ at any time without this. Connect again afterwards.
 
     Guarantee: what was released before keeps the promise that it was made under, and everything together keeps the
-    ledger's (``engine.curate.change_policy``). That is why the unit of a table that has charges cannot be changed: one
+    ledger's (``engine.curator.change_policy``). That is why the unit of a table that has charges cannot be changed: one
     sum cannot speak of two kinds of neighbours. Begin a new ledger for that.
     """
     ledger, rules = _opened(books), load_policy(policy)
     check_analyst_deltas(rules.analysts or {}, ledger.rule, rules.origin)
-    curate.change_policy(ledger, terms_of(rules))
+    curator.change_policy(ledger, terms_of(rules))
 
 
 def backup(books: Books, path: str | os.PathLike[str]) -> None:
@@ -98,7 +98,7 @@ def backup(books: Books, path: str | os.PathLike[str]) -> None:
 
     It is for reading and for disasters. Spending from it beside the original would spend the budget twice.
     """
-    curate.backup(_opened(books), _path(path))
+    curator.backup(_opened(books), _path(path))
 
 
 def log(books: Books) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tacit.engine.amounts import NOTHING
+from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.present import rehearse
 
 from .answers import Answers, frame, key_frames

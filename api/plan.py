@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, baselines
-from tacit.engine.amounts import NOTHING
+from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 

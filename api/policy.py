@@ -17,8 +17,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tacit.engine.amounts import to_delta, to_epsilon
-from tacit.engine.terms import NO_UNIT
+from tacit.engine.accounting.amounts import to_delta, to_epsilon
+from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql import Limits
 from tacit.sql.names import folded
 

@@ -23,8 +23,8 @@ from tacit.engine import (
     measure,
     plan_release,
 )
-from tacit.engine.amounts import exact_sum
-from tacit.engine.ledger import Charge, Ledger, Request
+from tacit.engine.accounting.amounts import exact_sum
+from tacit.engine.accounting.ledger import Charge, Ledger, Request
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from tacit.engine.terms import NO_UNIT
+from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql import Catalog
 from tacit.sql.names import folded, meanings, path_of
 

@@ -22,9 +22,9 @@ import duckdb
 import numpy as np
 import tacit
 from tacit.engine import Block, measure, pack, plan_release, unpack
-from tacit.engine.calibrate import analytic_sigma, laplace_scale
-from tacit.engine.ledger import Ledger, Request
-from tacit.engine.ledger_log import append, payload_digest
+from tacit.engine.accounting.ledger import Ledger, Request
+from tacit.engine.accounting.log import append, payload_digest
+from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
 from tacit.engine.strategy import Privacy
 
 

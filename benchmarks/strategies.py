@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Privacy, Strategy, optimize
-from tacit.engine.bounds import svd_bound
-from tacit.engine.reduce import compress_rows, reduce_workload
-from tacit.engine.strategies.p_identity import Problem, hats
-from tacit.engine.watch import Watch
+from tacit.engine.search.bounds import svd_bound
+from tacit.engine.search.reduce import compress_rows, reduce_workload
+from tacit.engine.search.strategies.p_identity import Problem, hats
+from tacit.engine.search.watch import Watch
 
 Matrix = NDArray[np.float64]
 

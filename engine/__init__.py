@@ -1,16 +1,17 @@
 """Matrix in, private answers out: strategies, exact noise, accounting, ledger. Knows no SQL."""
 
-from tacit.engine.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
-from tacit.engine.baselines import baselines
-from tacit.engine.calibrate import total_error
-from tacit.engine.inference import Estimate, covered, estimate, estimate_batch
-from tacit.engine.intervals import RatioAnswer, half_widths, ratio
-from tacit.engine.ledger import Charge, Ledger, Request, StoredRelease, verify
-from tacit.engine.measurement import Measurement, pack, unpack
-from tacit.engine.mechanism import choose_plan, choose_plan_for_error, measure, plan_release
-from tacit.engine.optimize import optimize, strategies
-from tacit.engine.plan import Block, JointPlan, block_of
-from tacit.engine.release import release
+from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.accounting.ledger import Charge, Ledger, Request, StoredRelease, verify
+from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
+from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio
+from tacit.engine.mechanism.baselines import baselines
+from tacit.engine.mechanism.calibrate import total_error
+from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.measurement import Measurement, pack, unpack
+from tacit.engine.mechanism.plan import Block, JointPlan, block_of
+from tacit.engine.mechanism.release import release
+from tacit.engine.search.optimize import optimize, strategies
 from tacit.engine.strategy import Privacy, Strategy
 
 __all__ = [

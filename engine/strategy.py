@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.leastsquares import by_cells
+from tacit.engine.linalg import by_cells
 from tacit.errors import InternalError
 
 Matrix: TypeAlias = NDArray[np.float64]

@@ -7,7 +7,7 @@ can check at full size what the papers say of orders of magnitude.
 from __future__ import annotations
 
 import numpy as np
-from tacit.engine.bounds import svd_bound
+from tacit.engine.search.bounds import svd_bound
 from threadpoolctl import threadpool_limits
 
 from benchmarks.paper.workloads import Setting

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 from tacit.engine import optimize
-from tacit.engine.bounds import coa_upper_bound, lemma3_bound, lemma4_figure
-from tacit.engine.optimize import TARGET_GAP
-from tacit.engine.strategies.lrm import decompose
+from tacit.engine.search.bounds import coa_upper_bound, lemma3_bound, lemma4_figure
+from tacit.engine.search.optimize import TARGET_GAP
+from tacit.engine.search.strategies.lrm import decompose
+from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Privacy, sensitivity
-from tacit.engine.watch import Watch
 from tacit.errors import InternalError, NotSupportedError
 from threadpoolctl import threadpool_limits
 

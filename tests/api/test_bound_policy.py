@@ -14,7 +14,7 @@ import pytest
 import tacit
 import tacit.ledger
 from tacit import Connection
-from tacit.engine.ledger import Ledger
+from tacit.engine.accounting.ledger import Ledger
 from tacit.policy import load_policy
 from tacit.terms import PolicyTerms, terms_of
 

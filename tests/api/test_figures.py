@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from tacit.compiled import Ask, Compiled
 from tacit.engine import Estimate, measure, plan_release
-from tacit.engine.inference import Spread, estimate_batch
+from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
 from tacit.figures import Figures, Reckoning
 from tacit.sql.present import exact_values

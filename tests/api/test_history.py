@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tacit import Connection, evidence
-from tacit.engine.inference import Stack, estimate
-from tacit.engine.measurement import Measurement
+from tacit.engine.inference.estimate import Stack, estimate
+from tacit.engine.mechanism.measurement import Measurement
 from tacit.sql.refine import Refinement, grid_of, union_of_cells
 from tacit.steps import Ask, compile_ask
 

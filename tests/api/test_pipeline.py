@@ -16,7 +16,7 @@ import pytest
 import tacit
 from scipy import stats
 from tacit import Connection, pipeline, steps
-from tacit.engine.ledger import Charge, Ledger
+from tacit.engine.accounting.ledger import Charge, Ledger
 
 Connect = Callable[..., Connection]
 SQL = "SELECT count(*) FROM visits WHERE age < 40"

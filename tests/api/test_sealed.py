@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tacit
 from tacit import Connection, steps
-from tacit.engine.ledger import Ledger
+from tacit.engine.accounting.ledger import Ledger
 from tacit.errors import LedgerError
 
 SQL = "SELECT count(*) FROM visits WHERE age < 40; SELECT count(*) FROM visits WHERE sex"

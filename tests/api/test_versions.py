@@ -11,7 +11,7 @@ import pytest
 import tacit
 import tacit.ledger
 from tacit import Connection
-from tacit.engine.measurement import unpack_with_cells
+from tacit.engine.mechanism.measurement import unpack_with_cells
 
 Connect = Callable[..., Connection]
 SQL = "SELECT count(*) FROM visits WHERE age < 40"

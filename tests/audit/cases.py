@@ -13,9 +13,10 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from tacit import Connection, steps
-from tacit.engine import Measurement, estimate_batch, mechanism
-from tacit.engine.amounts import to_delta, to_epsilon
-from tacit.engine.ledger import Charge
+from tacit.engine import Measurement, estimate_batch
+from tacit.engine.accounting.amounts import to_delta, to_epsilon
+from tacit.engine.accounting.ledger import Charge
+from tacit.engine.mechanism import measure as measure_module
 
 from .tester import Scores
 
@@ -151,7 +152,7 @@ class Sampler:
 
         with pytest.MonkeyPatch.context() as patch:
             for name in ("add_laplace", "add_gaussian"):
-                patch.setattr(mechanism, name, watched(getattr(mechanism, name)))
+                patch.setattr(measure_module, name, watched(getattr(measure_module, name)))
             release = self.draw()
         assert len(calls) == len(release)
         parts = []

@@ -21,10 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 from tacit.engine import Block, measure, optimize, plan_release
-from tacit.engine.exact import largest_column_norm
-from tacit.engine.lattice import Lattice, exact_answers
-from tacit.engine.leastsquares import rebuild
-from tacit.engine.plan import Calibrated, JointPlan, Part
+from tacit.engine.linalg import rebuild
+from tacit.engine.mechanism.exact import largest_column_norm
+from tacit.engine.mechanism.lattice import Lattice, exact_answers
+from tacit.engine.mechanism.plan import Calibrated, JointPlan, Part
 from tacit.engine.strategy import Privacy
 
 from .cases import LONG

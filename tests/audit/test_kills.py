@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import tacit
-from tacit.engine.ledger import Entry, Ledger, verify
+from tacit.engine.accounting.ledger import Entry, Ledger, verify
 
 from .cases import LONG, policy
 

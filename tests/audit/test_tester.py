@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import tacit
 from tacit import Connection, pipeline, steps
-from tacit.engine import lattice, mechanism
-from tacit.engine.ledger import Ledger
+from tacit.engine.accounting.ledger import Ledger
+from tacit.engine.mechanism import lattice, measure
 from tacit.errors import BudgetError, LedgerError
 from tacit.sql import Catalog, Values
 from tacit.sql.backends import duckdb as backend
@@ -79,13 +79,13 @@ def test_what_is_broken_below_is_not_flagged_when_whole(case: Case) -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 1e-2])
 def test_flags_noise_of_seven_tenths(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    laplace, gaussian = mechanism.add_laplace, mechanism.add_gaussian
+    laplace, gaussian = measure.add_laplace, measure.add_gaussian
 
     def weak_laplace(values: Any, scale: float, *, sensitivity: int, epsilon: Fraction) -> Any:
         return laplace(values, 0.7 * scale, sensitivity=sensitivity, epsilon=2 * epsilon)
 
-    monkeypatch.setattr(mechanism, "add_laplace", weak_laplace)
-    monkeypatch.setattr(mechanism, "add_gaussian", lambda values, scale: gaussian(values, 0.7 * scale))
+    monkeypatch.setattr(measure, "add_laplace", weak_laplace)
+    monkeypatch.setattr(measure, "add_gaussian", lambda values, scale: gaussian(values, 0.7 * scale))
     assert flagged(replace(SIMPLE, delta=delta), 40_000)
 
 
@@ -104,7 +104,7 @@ def test_flags_floating_point_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def naive(values: Any, scale: float, **_: Any) -> Any:
         return values + rng.laplace(scale=scale, size=len(values))
 
-    monkeypatch.setattr(mechanism, "add_laplace", naive)
+    monkeypatch.setattr(measure, "add_laplace", naive)
     assert flagged(SIMPLE)
     verdict = audit(*(scores[:, 3:] for scores in Pair.of(SIMPLE).in_bulk(20_000)), 1.0)
     assert verdict.flagged, "the low bits alone must give it away: the scale is right"
@@ -114,7 +114,7 @@ def test_flags_a_seed_that_is_used_again(monkeypatch: pytest.MonkeyPatch) -> Non
     def seeded(values: Any, scale: float, **_: Any) -> Any:
         return values + np.rint(np.random.default_rng(0).laplace(scale=scale, size=len(values))).astype(np.int64)
 
-    monkeypatch.setattr(mechanism, "add_laplace", seeded)
+    monkeypatch.setattr(measure, "add_laplace", seeded)
     assert flagged(SIMPLE)
 
 

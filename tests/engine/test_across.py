@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tacit.engine import Block, optimize, plan_release
-from tacit.engine.across import Share, corners, joint_bound
+from tacit.engine.search.across import Share, corners, joint_bound
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
 
 from .workloads import paper, prefix

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tacit.engine.amounts import exact_difference, exact_sum, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.accounting.amounts import exact_difference, exact_sum, to_confidence, to_delta, to_epsilon, to_error
 from tacit.errors import PrivacyParameterError
 
 NO_NUMBERS: list[Any] = [True, np.bool_(True), "1", b"1", None, [1.0], 1j, np.array([1.0])]

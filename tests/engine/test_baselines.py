@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from tacit.engine.baselines import baselines
-from tacit.engine.calibrate import analytic_sigma
-from tacit.engine.mechanism import choose_plan
-from tacit.engine.plan import Block, block_of
+from tacit.engine.mechanism.baselines import baselines
+from tacit.engine.mechanism.calibrate import analytic_sigma
+from tacit.engine.mechanism.choose import choose_plan
+from tacit.engine.mechanism.plan import Block, block_of
 from tacit.errors import ProgrammingError
 
 from .workloads import paper, ranges

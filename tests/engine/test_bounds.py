@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import optimize
-from tacit.engine.bounds import (
+from tacit.engine.search.bounds import (
     coa_upper_bound,
     dual_bound,
     dual_point,

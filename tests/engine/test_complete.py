@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tacit.engine import Privacy
-from tacit.engine.complete import reconstructed
+from tacit.engine.search.complete import reconstructed
 from tacit.engine.strategy import best_reconstruction, sensitivity
 from tacit.errors import InternalError
 

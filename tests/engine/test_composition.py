@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dp_accounting import get_epsilon_gaussian
-from tacit.engine import curate
-from tacit.engine.amounts import Amount
-from tacit.engine.composition import (
+from tacit.engine.accounting import curator
+from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.composition import (
     Event,
     Rule,
     Total,
@@ -23,9 +23,9 @@ from tacit.engine.composition import (
     rho_of_pure,
     rule_named,
 )
-from tacit.engine.ledger import Ledger, Request, verify
-from tacit.engine.mechanism import plan_release
-from tacit.engine.plan import block_of
+from tacit.engine.accounting.ledger import Ledger, Request, verify
+from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.plan import block_of
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 from .workloads import prefix
@@ -135,20 +135,20 @@ def test_realised_agrees_with_the_accountant() -> None:
 def test_the_cap_can_be_raised_and_not_lowered(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1, 1e-9)
     ledger.charge(Request("a", 1))
-    assert curate.raise_cap(ledger, 2, 1e-9) == ledger.cap == (2, Decimal("1e-9"))
+    assert curator.raise_cap(ledger, 2, 1e-9) == ledger.cap == (2, Decimal("1e-9"))
     assert Ledger.open(tmp_path / "x.ledger").left().epsilon == 1
     for lower in ((1.5, 1e-9), (2, 0)):
         with pytest.raises(PrivacyParameterError, match="lowered"):
-            curate.raise_cap(ledger, *lower)
+            curator.raise_cap(ledger, *lower)
     assert [e.kind for e in ledger.entries()] == ["cap", "charge", "cap"]
 
 
 def test_versions(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1)
     assert ledger.versions() == {}
-    curate.declare_version(ledger, "visits", "2026-01")
-    curate.declare_version(ledger, "other", "7")
-    curate.declare_version(ledger, "visits", "2026-02")
+    curator.declare_version(ledger, "visits", "2026-01")
+    curator.declare_version(ledger, "other", "7")
+    curator.declare_version(ledger, "visits", "2026-02")
     assert ledger.versions() == Ledger.open(tmp_path / "x.ledger").versions() == {"visits": "2026-02", "other": "7"}
     assert verify(tmp_path / "x.ledger") == 4
 
@@ -157,18 +157,18 @@ def test_a_backup_is_a_sound_ledger(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1)
     ledger.store(ledger.charge(Request("a", 0.5)).id, b"z")
     copy = tmp_path / "copy.ledger"
-    curate.backup(ledger, copy)
+    curator.backup(ledger, copy)
     assert verify(copy) == verify(tmp_path / "x.ledger") == 4
     assert Ledger.open(copy).releases("a") == ledger.releases("a")
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     with pytest.raises(LedgerError, match="already"):
-        curate.backup(ledger, copy)
+        curator.backup(ledger, copy)
     with pytest.raises(LedgerError):
-        curate.backup(ledger, tmp_path / "missing" / "copy.ledger")
+        curator.backup(ledger, tmp_path / "missing" / "copy.ledger")
 
 
 def test_curated_memory_ledger() -> None:
     ledger = Ledger.create(None, 1)
-    curate.raise_cap(ledger, 5)
+    curator.raise_cap(ledger, 5)
     assert ledger.cap.epsilon == 5
     assert np.isclose(float(ledger.left().epsilon), 5)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tacit.engine import optimize
-from tacit.engine.descent import lbfgs_together
-from tacit.engine.strategies.free import Begin, refined
+from tacit.engine.search.descent import lbfgs_together
+from tacit.engine.search.strategies.free import Begin, refined
+from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import best_reconstruction, sensitivity
-from tacit.engine.watch import Watch
 
 
 def paired(m: int, seed: int) -> np.ndarray:

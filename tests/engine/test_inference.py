@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from tacit.engine.inference import covered, estimate, estimate_batch, estimate_from
-from tacit.engine.measurement import Measurement
-from tacit.engine.mechanism import measure, plan_release
-from tacit.engine.plan import Block, block_of
+from tacit.engine.inference.estimate import covered, estimate, estimate_batch, estimate_from
+from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.measurement import Measurement
+from tacit.engine.mechanism.plan import Block, block_of
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError
 

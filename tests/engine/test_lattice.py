@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tacit.engine.exact import LARGEST, coarsen, integer_vector, largest_column_norm, product
-from tacit.engine.lattice import BITS, Privacy, exact_answers, released_grid, round_strategy
-from tacit.engine.leastsquares import rebuild, residual
+from tacit.engine.linalg import rebuild, residual
+from tacit.engine.mechanism.exact import LARGEST, coarsen, integer_vector, largest_column_norm, product
+from tacit.engine.mechanism.lattice import BITS, Privacy, exact_answers, released_grid, round_strategy
 from tacit.errors import InternalError, ProgrammingError
 
 from .workloads import WORKLOADS, Matrix, candidate_strategies, plain

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tacit.engine.amounts import Amount
-from tacit.engine.ledger import Ledger, Request, verify
+from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.ledger import Ledger, Request, verify
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 
@@ -205,7 +205,7 @@ def test_verify_counts_entries(tmp_path: Path) -> None:
 def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 10)
-    from tacit.engine.ledger_log import append
+    from tacit.engine.accounting.log import append
 
     with ledger._file.transaction(write=True) as connection:
         for i in range(1000):

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tacit.engine import ledger_file
-from tacit.engine.ledger import Ledger, Request, verify
+from tacit.engine.accounting import file as ledger_file
+from tacit.engine.accounting.ledger import Ledger, Request, verify
 from tacit.errors import BudgetError, LedgerError
 
 FORK = multiprocessing.get_context("fork")
@@ -126,7 +126,7 @@ def test_killed_between_charge_and_store(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     Ledger.create(path, 1)
     code = (
-        "import os, sys, signal; from tacit.engine.ledger import Ledger, Request;"
+        "import os, sys, signal; from tacit.engine.accounting.ledger import Ledger, Request;"
         "Ledger.open(sys.argv[1]).charge(Request('a', 0.5)); os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL

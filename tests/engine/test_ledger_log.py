@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tacit.engine import curate, ledger_log
-from tacit.engine.amounts import Amount
-from tacit.engine.ledger import Balances, Ledger, Request, verify
+from tacit.engine.accounting import curator, log
+from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.ledger import Balances, Ledger, Request, verify
 from tacit.errors import BudgetError, LedgerError
 
 LONG = os.environ.get("TACIT_AUDIT") == "long"
@@ -29,9 +29,9 @@ def small(path: Path) -> Path:
         ledger.store(paid.id, bytes(200), [f"subject {i}", "all"])
     ledger.admit_read(3, "ben")
     ledger.charge(Request("unused", 0.25, analyst="ana"))
-    curate.declare_version(ledger, "visits", "1")
-    curate.raise_cap(ledger, 20, 1e-6)
-    curate.backup(ledger, path.with_name("backup.ledger"))
+    curator.declare_version(ledger, "visits", "1")
+    curator.raise_cap(ledger, 20, 1e-6)
+    curator.backup(ledger, path.with_name("backup.ledger"))
     return path
 
 
@@ -119,11 +119,11 @@ def grow(ledger: Ledger, releases: int) -> None:
     with ledger.transaction(write=True) as connection:
         for i in range(releases):
             analyst, amount = ("ana", "ben", None)[i % 3], Amount(Decimal("0.01"), Decimal(0))
-            paid = ledger_log.append(
+            paid = log.append(
                 connection, ledger.path, "charge", amount, analyst=analyst, fingerprint=f"past {i}", detail="{}"
             )
-            digest = ledger_log.payload_digest(b"payload")
-            ledger_log.append(connection, ledger.path, "release", analyst=analyst, detail=digest, refers=paid.id)
+            digest = log.payload_digest(b"payload")
+            log.append(connection, ledger.path, "release", analyst=analyst, detail=digest, refers=paid.id)
             connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, b"payload"))
             connection.execute("INSERT INTO subjects VALUES (?, ?)", (f"past {i}", paid.id))
 

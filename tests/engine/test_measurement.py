@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from tacit.engine.measurement import Measurement, pack, unpack
+from tacit.engine.mechanism.measurement import Measurement, pack, unpack
 from tacit.errors import LedgerError
 
 

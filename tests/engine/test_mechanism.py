@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tacit.engine import mechanism
-from tacit.engine.calibrate import analytic_sigma
-from tacit.engine.inference import estimate_batch
-from tacit.engine.lattice import exact_answers
-from tacit.engine.mechanism import choose_plan, choose_plan_for_error, measure, plan_release
-from tacit.engine.plan import Block, JointPlan, block_of
+from tacit.engine.inference.estimate import estimate_batch
+from tacit.engine.mechanism.calibrate import analytic_sigma
+from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.lattice import exact_answers
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.plan import Block, JointPlan, block_of
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
@@ -330,6 +330,6 @@ def test_noise_is_asked_for_exactly_what_was_calibrated(monkeypatch: pytest.Monk
 
         return tuple(replace(n, scale=0.7 * n.scale) for n in calibrate(self, *amount))
 
-    monkeypatch.setattr(mechanism.JointPlan, "calibrate", cheap)
+    monkeypatch.setattr(JointPlan, "calibrate", cheap)
     with pytest.raises(InternalError, match="pay"):
         measure(plan, [np.array([1, 2, 3, 4])], 1)

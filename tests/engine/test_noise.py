@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import scipy.stats
 from dp_accounting import get_sigma_gaussian
-from tacit.engine.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale, total_error
-from tacit.engine.noise import add_gaussian, add_laplace, laplace_epsilon, variance
+from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale, total_error
+from tacit.engine.mechanism.noise import add_gaussian, add_laplace, laplace_epsilon, variance
 from tacit.errors import InternalError, PrivacyParameterError
 
 from .workloads import paper, plain

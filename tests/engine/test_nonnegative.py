@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import nnls
-from tacit.engine.inference import estimate
-from tacit.engine.mechanism import measure, plan_release
-from tacit.engine.nonnegative import fit, simulate
-from tacit.engine.plan import block_of
+from tacit.engine.inference.estimate import estimate
+from tacit.engine.inference.nonnegative import fit, simulate
+from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.plan import block_of
 
 from .workloads import prefix, ranges
 

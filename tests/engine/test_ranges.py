@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.engine.intervals import half_widths, longest_reach
-from tacit.engine.ranges import directions, factors, ranges, slopes
+from tacit.engine.inference.intervals import half_widths, longest_reach
+from tacit.engine.inference.ranges import directions, factors, ranges, slopes
 
 Array = NDArray[np.float64]
 

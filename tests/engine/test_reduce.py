@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import optimize
-from tacit.engine.reduce import compress_rows, merge_columns, merge_rows, reduce_workload
+from tacit.engine.search.reduce import compress_rows, merge_columns, merge_rows, reduce_workload
 from tacit.engine.strategy import best_reconstruction, sensitivity
 
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.integers(-1, 2))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tacit.engine import optimize, release
-from tacit.engine.calibrate import total_error
+from tacit.engine.mechanism.calibrate import total_error
 from tacit.engine.strategy import Privacy
 from tacit.errors import PrivacyParameterError, ProgrammingError
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from tacit.engine import Strategy, optimize, portfolio, strategies
+from tacit.engine import Strategy, optimize, strategies
+from tacit.engine.search import portfolio
 from tacit.errors import NotSupportedError, ProgrammingError
 
 from .workloads import prefix, ranges, real

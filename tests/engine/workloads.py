@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine.leastsquares import rebuild
+from tacit.engine.linalg import rebuild
 from tacit.engine.strategy import Privacy
 
 Matrix = NDArray[np.float64]

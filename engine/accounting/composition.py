@@ -1,0 +1,174 @@
+"""How charges add up: the one rule that a ledger is created with and keeps.
+
+Batches are chosen adaptively, each after the answers of those before, and so are their amounts. A rule must
+therefore be a privacy filter: admit the next charge only while the total stays within the cap, and the whole
+interaction is private at the cap. Both rules here are proven filters:
+
+- ``sum``: Σε and Σδ (Rogers, Roth, Ullman & Vadhan 2016, the filter of basic composition).
+- ``zcdp``: Σρ, against the largest ρ that (ε, δ) of the cap admits. A discrete Gaussian of σ on
+sensitivity Δ is
+  Δ²/2σ²-zCDP (Canonne, Kamath & Steinke 2020), an ε-private mechanism is ε²/2-zCDP and ρ-zCDP is
+  (ρ + 2√(ρ·ln 1/δ), δ)-private for every δ (Bun & Steinke 2016, Propositions 1.4 and 1.3), and adding up ρ
+  is a filter (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023).
+
+Stopping when the privacy-loss distribution of what was released reaches the cap is *not* a filter in general;
+``realised`` computes that figure to inform, never to admit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from tacit.engine.accounting.amounts import NOTHING, Amount, exact_difference, exact_sum
+from tacit.errors import InternalError, LedgerError, PrivacyParameterError
+
+# Forty digits rounded up: far beyond what a float can tell apart, and short enough to be kept as text.
+_UP = Context(prec=40, rounding=ROUND_CEILING)
+
+
+class Event(NamedTuple):
+    """One charge, as the rules see it."""
+
+    amount: Amount
+    rho: Decimal | None = None
+
+
+class Total(NamedTuple):
+    """All that the rules need to know of any number of charges: exact sums. It grows with each charge."""
+
+    epsilon: Decimal = Decimal(0)
+    delta: Decimal = Decimal(0)
+    rho: Decimal = Decimal(0)
+    events: int = 0
+    without_rho: int = 0
+    """The number of charges that state no ρ; zCDP admits none of them."""
+
+    def plus(self, events: Iterable[Event]) -> Total:
+        """These charges added, without rounding."""
+        new = list(events)
+        return Total(
+            exact_sum([self.epsilon, *(e.amount.epsilon for e in new)]),
+            exact_sum([self.delta, *(e.amount.delta for e in new)]),
+            exact_sum([self.rho, *(e.rho for e in new if e.rho is not None)]),
+            self.events + len(new),
+            self.without_rho + sum(e.rho is None for e in new),
+        )
+
+
+class Rule(Protocol):
+    """A privacy filter. ``price`` is what ``spent`` would grow by."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self, cap: Amount) -> None:
+        """Raise PrivacyParameterError if the rule cannot work with this cap."""
+        ...
+
+    def spent(self, total: Total, cap: Amount) -> Amount:
+        """What these charges cost together."""
+        ...
+
+
+class Sum:
+    """Sums of ε and of δ."""
+
+    name = "sum"
+
+    def check(self, cap: Amount) -> None:
+        """Every cap will do."""
+
+    def spent(self, total: Total, cap: Amount) -> Amount:
+        """Σε and Σδ, exactly."""
+        return Amount(total.epsilon, total.delta)
+
+
+class ZeroConcentrated:
+    """Sums of ρ, stated as (ε, δ) at the δ of the cap."""
+
+    name = "zcdp"
+
+    def check(self, cap: Amount) -> None:
+        """The conversion needs a δ."""
+        if cap.delta <= 0:
+            raise PrivacyParameterError("accounting by zCDP needs a budget with delta greater than 0")
+
+    def spent(self, total: Total, cap: Amount) -> Amount:
+        """ε(Σρ) at the cap's δ, rounded up; the δ is used up by the first charge."""
+        self.check(cap)
+        if not total.events:
+            return NOTHING
+        if total.without_rho:
+            raise InternalError("a charge under zCDP must state its rho")
+        log = _above(_UP.ln(_UP.divide(Decimal(1), cap.delta)))
+        root = _above(_UP.sqrt(_UP.multiply(total.rho, log)))
+        epsilon = _UP.add(total.rho, _UP.multiply(Decimal(2), root))
+        return Amount(epsilon, cap.delta)
+
+
+_RULES: dict[str, Rule] = {rule.name: rule for rule in (Sum(), ZeroConcentrated())}
+
+
+def rule_named(name: str) -> Rule:
+    """The rule that a ledger's file names."""
+    rule = _RULES.get(name)
+    if rule is None:
+        raise LedgerError(f"unknown composition rule; this version of tacit knows {', '.join(_RULES)}")
+    return rule
+
+
+def left(rule: Rule, total: Total, cap: Amount) -> Amount:
+    """The cap less what was spent, never below zero."""
+    spent = rule.spent(total, cap)
+    return Amount(
+        max(exact_difference(cap.epsilon, spent.epsilon), Decimal(0)),
+        max(exact_difference(cap.delta, spent.delta), Decimal(0)),
+    )
+
+
+def price(rule: Rule, total: Total, new: Iterable[Event], cap: Amount) -> Amount:
+    """What ``new`` would add to what was spent."""
+    before, after = rule.spent(total, cap), rule.spent(total.plus(new), cap)
+    return Amount(exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta))
+
+
+def rho_of_pure(epsilon: Decimal) -> Decimal:
+    """ε²/2, rounded up (Bun & Steinke 2016, Proposition 1.4)."""
+    return _UP.divide(_UP.multiply(epsilon, epsilon), 2)
+
+
+def rho_of_gaussian(parts: Sequence[tuple[int, float]]) -> Decimal:
+    """Σ Δ²/2σ² over the parts (Δ, σ) of one joint release, rounded up."""
+    total = sum((Fraction(delta) ** 2 / (2 * Fraction(sigma) ** 2) for delta, sigma in parts), Fraction(0))
+    return _UP.divide(Decimal(total.numerator), Decimal(total.denominator))
+
+
+def _above(value: Decimal) -> Decimal:
+    """Past the half unit that ``ln`` and ``sqrt`` may have rounded down, whatever the context says."""
+    return _UP.multiply(value, 1 + Decimal("1e-27"))
+
+
+def realised(events: Sequence[Event], delta: float) -> float:
+    """The ε at δ of everything released, by composing privacy-loss distributions. Informs; never admits."""
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    if not events:
+        return 0.0
+    total = None
+    for event, count in Counter(events).items():
+        if event.amount.delta > 0 and event.rho is not None:
+            one = pld.from_gaussian_mechanism(1 / math.sqrt(2 * float(event.rho)))
+        else:
+            one = pld.from_privacy_parameters(
+                common.DifferentialPrivacyParameters(float(event.amount.epsilon), float(event.amount.delta))
+            )
+        many = one.self_compose(count)
+        total = many if total is None else total.compose(many)
+    assert total is not None
+    return float(total.get_epsilon_for_delta(delta))

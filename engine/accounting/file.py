@@ -1,0 +1,145 @@
+"""The ledger's file: SQLite with a write-ahead log and full synchronisation. What stands in it is ``log``'s.
+
+A connection is opened for every operation and closed after it, so threads and forked processes share
+nothing but the file. What is not a sound ledger is refused and never repaired: a reset ledger would be a
+new budget.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.log import damaged, fill
+from tacit.errors import LedgerError
+
+_BUSY_SECONDS = 30.0
+
+
+class LedgerFile:
+    """A sound ledger file, or (path None) the same thing in memory, which lives as long as this object."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._memory = _connect(":memory:") if path is None else None
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """A consistent view; with ``write`` it excludes other writers and is on disk when it ends."""
+        # Only the connection in memory is shared; a lock around a file could be inherited, held, by a fork.
+        with self._lock if self._memory is not None else nullcontext(), self._sorry():
+            connection = self._open()
+            try:
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            finally:
+                if self._memory is None:
+                    connection.close()
+
+    def close(self) -> None:
+        """Ends a ledger in memory; a file needs no closing."""
+        if self._memory is not None:
+            self._memory.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._memory is not None:
+            if os.getpid() != self._process:
+                raise LedgerError("a ledger in memory belongs to one process: a fork would double its budget")
+            return self._memory
+        assert self.path is not None
+        if not self.path.is_file():
+            raise LedgerError(f"there is no ledger at {self.path}")
+        return _connect(f"{self.path.absolute().as_uri()}?mode=rw")
+
+    @contextmanager
+    def _sorry(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LedgerError(_sentence(error, self.path)) from None
+        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its own error
+            raise damaged(self.path) from None
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}") from None
+
+
+def create(
+    path: Path | None, cap: Amount, rule: str, policy: str | None = None, salt: bytes | None = None
+) -> LedgerFile:
+    """A new ledger; LedgerError if there is a file already.
+
+    It is built under another name and linked to its own, which fails if the name is taken: of two
+    processes that create at once, one wins and neither ever sees half a ledger.
+    """
+    if path is None:
+        file = LedgerFile(None)
+        with file._sorry():
+            assert file._memory is not None
+            fill(file._memory, cap, rule, policy, salt)
+        return file
+    file = LedgerFile(path)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    with file._sorry():
+        try:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            connection = _connect(f"{draft.absolute().as_uri()}?mode=rw")
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                fill(connection, cap, rule, policy, salt)
+            finally:
+                connection.close()
+            os.link(draft, path)
+            _sync_folder(path.parent)
+        except FileExistsError:
+            raise LedgerError(f"there is a file at {path} already") from None
+        finally:
+            for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+                leftover.unlink(missing_ok=True)
+    return file
+
+
+def _connect(target: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sentence(error: sqlite3.Error, path: Path | None) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"the ledger {path} is locked by another process; try again"
+    if code == sqlite3.SQLITE_FULL:
+        return f"the disk that holds the ledger {path} is full; nothing was released"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return f"the ledger {path} cannot be opened for writing; is its folder read-only?"
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"{path} is not a ledger of tacit; it is left as it is"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"the disk that holds the ledger {path} cannot be written or read; nothing was released"
+    return str(damaged(path))

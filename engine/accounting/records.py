@@ -1,0 +1,74 @@
+"""What is said to a ledger, and what it says: requests, charges, stored releases, balances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.composition import Rule, Total, left
+
+
+@dataclass(frozen=True)
+class Request:
+    """A batch that wants to be paid."""
+
+    fingerprint: str
+    """Everything that tells this release from others: cells, rows, table versions, kind."""
+    epsilon: Any
+    delta: Any = 0
+    analyst: str | None = None
+    analyst_cap: Amount | None = None
+    cap: Amount | None = None
+    """A smaller cap than the ledger's own, if this connection was told one."""
+    mechanism: str = "{}"
+    """The mechanism as JSON, without data."""
+    rho: Decimal | None = None
+    """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A paid right to one release."""
+
+    id: int
+    cost: Amount
+    """What this request added to the ledger: nothing, if an unused charge was handed back."""
+    epsilon: Decimal
+    delta: Decimal
+
+
+@dataclass(frozen=True)
+class StoredRelease:
+    """A release that can be read again at no cost."""
+
+    charge_id: int
+    epsilon: Decimal
+    delta: Decimal
+    analyst: str | None
+    mechanism: str
+    payload: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Balances:
+    """The whole ledger at one moment."""
+
+    cap: Amount
+    rule: Rule
+    whole: Total
+    analysts: Mapping[str, Total]
+    """Of everyone who was ever charged or has read."""
+
+    def spent(self, analyst: str | None = None) -> Amount:
+        """What was charged in all, or charged to and read by one analyst."""
+        return self.rule.spent(self._total(analyst), self.cap)
+
+    def left(self, cap: Amount, analyst: str | None = None) -> Amount:
+        """What a cap leaves of it."""
+        return left(self.rule, self._total(analyst), cap)
+
+    def _total(self, analyst: str | None) -> Total:
+        return self.whole if analyst is None else self.analysts.get(analyst, Total())

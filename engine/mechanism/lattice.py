@@ -1,0 +1,218 @@
+"""The strategy on a lattice: integers times a power of two, with W still in its row space.
+
+Rounding the entries of a thin L would turn its row space away from W and bias every answer. So a thin L is
+first written as C·R over an integer row basis R of the workload and only C is rounded: L̃ = C̃·R has W in
+its row space as before. A square or tall L of full column rank spans everything and its entries may be
+rounded directly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from tacit.engine.linalg import is_identity, rebuild, residual, row_norms
+from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
+from tacit.engine.strategy import Privacy, sensitivity
+from tacit.errors import InternalError
+
+BITS = 28
+"""The released lattice is 2⁻²⁸ of the sensitivity: far finer than any noise, and 2³⁴ rows still fit int64."""
+FINE_BITS = 50
+"""L itself may be finer than what is released: entries and column norms of 2⁵⁰ fit int64 with room."""
+
+_ACCEPTED_EXCESS = 1.0005
+_ACCEPTED_RESIDUAL = 1e-9
+_LARGEST_RESIDUAL = 1e-6
+_SMALL_DENOMINATOR = 2**20
+_LARGEST_INTEGER = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """A rounded strategy L̃ = ``L_int`` · 2^``exponent`` and the B̃ that belongs to it."""
+
+    privacy: Privacy
+    L_int: NDArray[np.int64] = field(repr=False)
+    exponent: int
+    norm: int
+    """Guarantee: no column of ``L_int`` has a larger norm; L1 (pure) exact, L2 (approximate) rounded up."""
+    B: NDArray[np.float64] = field(repr=False)
+    """W·L̃⁺, so ``B @ L`` is W up to ``residual``."""
+    residual: float
+
+    @property
+    def L(self) -> NDArray[np.float64]:
+        """L̃ in real numbers; exact, because entries have at most 53 bits."""
+        return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+
+    @property
+    def sensitivity(self) -> float:
+        """The largest column norm of L̃ in real numbers."""
+        return math.ldexp(self.norm, self.exponent)
+
+    @property
+    def error(self) -> float:
+        """sensitivity² · ‖B̃‖²_F, the figure that strategies compete on."""
+        return self.sensitivity**2 * _weighted_squares(self.B, np.ones(len(self.B)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How ``L_int @ x`` becomes the integers that are released, and how far one privacy unit moves them."""
+
+    shift: int
+    sensitivity: int
+
+
+def round_strategy(
+    L: NDArray[np.float64],
+    W: NDArray[np.float64],
+    privacy: Privacy,
+    bits: int = BITS,
+    row_weights: NDArray[np.float64] | None = None,
+) -> Lattice:
+    """The cheapest rounding of L that keeps W in its row space and costs at most 0.1% in error.
+
+    ``row_weights`` multiply the rows of W when that cost is judged: the error that is minimised is usually
+    not that of the raw rows.
+    """
+    weights = np.ones(W.shape[0]) if row_weights is None else row_weights
+    order = 1 if privacy == "pure" else 2
+    B = W if is_identity(L) else rebuild(W, L)
+    reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
+    best: Lattice | None = None
+    for L_int, exponent in _roundings(L, W, privacy, bits):
+        rounded = L_int.astype(np.float64)
+        np.ldexp(rounded, exponent, out=rounded)
+        found = B if np.array_equal(rounded, L) else rebuild(W, rounded)
+        norm = largest_column_norm(L_int, order)
+        lattice = Lattice(privacy, L_int, exponent, norm, found, residual(W, found, rounded))
+        excess = lattice.sensitivity**2 * _weighted_squares(found, weights)
+        if lattice.residual <= _ACCEPTED_RESIDUAL and excess <= _ACCEPTED_EXCESS * reference:
+            return lattice
+        if best is None or lattice.residual < best.residual:
+            best = lattice
+    if best is None or best.residual > _LARGEST_RESIDUAL:
+        raise InternalError("the rounded strategy no longer answers the workload")
+    return best
+
+
+def released_grid(lattice: Lattice, rows_per_unit: int, unit: int, noise_per_sensitivity: float) -> Grid:
+    """The lattice that noise is added on, and the sensitivity there.
+
+    Guarantee. Neighbours differ by one privacy unit, that is by at most k = ``rows_per_unit`` rows, each
+    of which adds non-negative parts that sum to exactly ``unit`` to the integer vector x. A row therefore
+    moves ``L_int @ x`` by ``unit`` times a convex mix of columns of ``L_int``, so by at most unit·norm in
+    the L1 (pure) or L2 (approximate) norm, and k rows by at most k·unit·norm. Division by unit·2^s
+    followed by rounding gives integers y with |y_i − y'_i| < |v_i − v'_i|/(unit·2^s) + 1, so over r
+    coordinates the distance is at most k·norm/2^s + r in L1 and k·norm/2^s + √r in L2 (Minkowski); without
+    division it is exactly k·norm. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
+    plan and on ε only, never on x.
+    """
+    r = lattice.L_int.shape[0]
+    reach = rows_per_unit * lattice.norm
+    s = max(0, lattice.norm.bit_length() - 1 - BITS)
+    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
+    while reach * noise_per_sensitivity > 2.0 ** (52 + s):
+        s += 1
+    shift = unit.bit_length() - 1 + s
+    if shift == 0:
+        return Grid(0, reach)
+    if lattice.privacy == "pure":
+        return Grid(shift, (reach >> s) + r)
+    return Grid(shift, -(-reach >> s) + isqrt_up(r))
+
+
+def exact_answers(lattice: Lattice, x: Integers, grid: Grid) -> NDArray[np.int64]:
+    """``L_int @ x`` on the released grid. Secret: only ``noise`` may see it."""
+    return coarsen(product(lattice.L_int, x), grid.shift)
+
+
+def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    return float(np.sum(np.square(weights * row_norms(B))))
+
+
+def _roundings(
+    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy, bits: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    size = sensitivity(L, privacy)
+    if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
+        yield _round(L, size, bits)
+    over_basis = _round_over_basis(L, W, size)
+    if over_basis is not None:
+        yield over_basis
+    yield _round(L, size, FINE_BITS)
+
+
+def _round(L: NDArray[np.float64], size: float, bits: int) -> tuple[NDArray[np.int64], int]:
+    exponent = _exponent(size) - bits
+    steps = np.ldexp(L, -exponent)
+    return np.rint(steps, out=steps).astype(np.int64), exponent
+
+
+def _exponent(value: float) -> int:
+    """The smallest e with value ≤ 2^e."""
+    mantissa, exponent = math.frexp(value)
+    return exponent - 1 if mantissa == 0.5 else exponent
+
+
+def _round_over_basis(
+    L: NDArray[np.float64], W: NDArray[np.float64], size: float
+) -> tuple[NDArray[np.int64], int] | None:
+    R = _integer_row_basis(W)
+    if R is None:
+        return None
+    basis = R.astype(np.float64)
+    C = rebuild(L, basis)
+    if residual(L, C, basis) > _ACCEPTED_RESIDUAL:
+        return None  # L asks for more than the row space of W: nothing to be kept exactly
+    # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
+    largest = float((np.abs(C) @ np.abs(basis)).max())
+    exponent = max(_exponent(largest) - 52, _exponent(size) - FINE_BITS)
+    C_int = np.rint(np.ldexp(C, -exponent))
+    if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
+        return None
+    return (C_int @ basis).astype(np.int64), exponent
+
+
+def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary reals."""
+    nonzero = W[np.abs(W).max(axis=1) > 0]
+    unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
+    _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > 1e-9 * diagonal[0]).sum())
+    rows = [_integer_row(nonzero[i]) for i in sorted(order[:rank].tolist())]
+    if any(row is None for row in rows):
+        return None
+    return np.array(rows, dtype=np.int64)
+
+
+def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    values, where = np.unique(row, return_inverse=True)
+    largest = float(np.abs(values).max())
+    ratios = [Fraction(v / largest).limit_denominator(_SMALL_DENOMINATOR) for v in values.tolist()]
+    # 2⁻⁴⁹ is a few roundings; a random real is within it of such a fraction about once in 2⁹.
+    if any(abs(float(q) - v / largest) > 2.0**-49 for q, v in zip(ratios, values.tolist(), strict=True)):
+        ratios = [Fraction(repr(v)) for v in values.tolist()]  # clamps such as 0.1 and 1234.567
+    scale = math.lcm(*(q.denominator for q in ratios))
+    numerators = [int(q * scale) for q in ratios]
+    divisor = math.gcd(*numerators)
+    integers = [v // divisor for v in numerators]
+    if max(abs(v) for v in integers) > _LARGEST_INTEGER:
+        return None
+    return np.array(integers, dtype=np.int64)[where]
+
+
+def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
+    """Rounding keeps equal columns equal and zeros zero, so only the other ones need a rank of their own."""
+    columns = np.vstack([W, L]).T
+    columns = np.ascontiguousarray(columns[columns.any(axis=1)])
+    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))
+    return len(np.unique(keys))

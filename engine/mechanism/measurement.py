@@ -1,0 +1,187 @@
+"""What leaves the secret behind: noisy integers, the lattice strategy they answer, and the noise that was
+added.
+
+A measurement holds nothing private. It is what the ledger stores, so it is written exactly and read back with
+suspicion: a damaged one is refused, and nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from tacit.engine.mechanism.noise import Kind, variance
+from tacit.errors import LedgerError
+
+_FORMAT = 1
+_DAMAGED = "a stored release is damaged and cannot be read"
+_LARGEST_ENTRIES = 10**9
+_KEPT = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps in every coordinate."""
+
+    L_int: NDArray[np.int64] = field(repr=False)
+    exponent: int
+    """L = L_int · 2^exponent."""
+    noisy: NDArray[np.int64] = field(repr=False)
+    step: int
+    """z = noisy · 2^step."""
+    noise: Kind
+    lattice_scale: float
+
+    @property
+    def L(self) -> NDArray[np.float64]:
+        """The strategy in real numbers."""
+        return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """z: the noisy answers to the rows of L."""
+        return np.ldexp(self.noisy.astype(np.float64), self.step)
+
+    @property
+    def scale(self) -> float:
+        """Laplace's b or Gauss's σ, in the units of ``values``."""
+        return math.ldexp(self.lattice_scale, self.step)
+
+    @property
+    def stddev(self) -> float:
+        """The standard deviation of the noise in one coordinate of ``values``."""
+        return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
+
+    @property
+    def questions(self) -> NDArray[np.float64]:
+        """L in units of the noise, so that every error has variance one."""
+        return self._questions if self.L_int.size <= _KEPT else self.L / self.stddev
+
+    @cached_property
+    def _questions(self) -> NDArray[np.float64]:
+        """Kept where it is small: many batches use one release."""
+        return self.L / self.stddev
+
+    @cached_property
+    def answers(self) -> NDArray[np.float64]:
+        """``values`` in the same units."""
+        return self.values / self.stddev
+
+    @cached_property
+    def level(self) -> float:
+        """The noise against the size of what it is added to."""
+        return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
+
+    def lifted(self, origin: NDArray[np.int64]) -> Measurement:
+        """The same measurement said over finer cells; ``origin`` is the cell that holds each, -1 for none."""
+        if np.array_equal(origin, np.arange(self.L_int.shape[1])):
+            return self
+        padded = np.hstack([self.L_int, np.zeros((self.L_int.shape[0], 1), dtype=np.int64)])
+        return replace(self, L_int=padded[:, origin])  # -1 is the column of zeros
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values; integers packed exactly."""
+        sparse = scipy.sparse.csr_array(self.L_int)
+        return {
+            "noise": self.noise,
+            "scale": self.lattice_scale.hex(),
+            "exponent": self.exponent,
+            "step": self.step,
+            "shape": list(self.L_int.shape),
+            "starts": _pack(sparse.indptr),
+            "columns": _pack(sparse.indices),
+            "entries": _pack(sparse.data),
+            "noisy": _pack(self.noisy),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Measurement:
+        """The measurement that ``to_json`` wrote; LedgerError for anything else."""
+        try:
+            rows, columns = (_count(v) for v in stored["shape"])
+            noisy = _unpack(stored["noisy"], rows)
+            starts = _unpack(stored["starts"], rows + 1)
+            entries = _unpack(stored["entries"], int(starts[-1]))
+            indices = _unpack(stored["columns"], int(starts[-1]))
+            scale = float.fromhex(stored["scale"])
+            if (
+                rows * columns > _LARGEST_ENTRIES
+                or np.any(np.diff(starts, prepend=0) < 0)
+                or np.any((indices < 0) | (indices >= columns))
+                or stored["noise"] not in ("laplace", "gaussian")
+                or not (math.isfinite(scale) and scale > 0)
+                or not all(type(stored[k]) is int and abs(stored[k]) < 2000 for k in ("exponent", "step"))
+            ):
+                raise LedgerError(_DAMAGED)
+            L_int = np.zeros((rows, columns), dtype=np.int64)
+            L_int[np.repeat(np.arange(rows), np.diff(starts)), indices] = entries
+            return cls(L_int, stored["exponent"], noisy, stored["step"], stored["noise"], scale)
+        except (KeyError, TypeError, ValueError, zlib.error, OverflowError, IndexError):
+            raise LedgerError(_DAMAGED) from None
+
+    def to_bytes(self) -> bytes:
+        """One measurement, exactly."""
+        return pack((self,))
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Measurement:
+        """The one measurement in ``payload``."""
+        measurements = unpack(payload)
+        if len(measurements) != 1:
+            raise LedgerError(_DAMAGED)
+        return measurements[0]
+
+
+def pack(measurements: Sequence[Measurement], cells: Sequence[Any] | None = None) -> bytes:
+    """A whole release as bytes: what the ledger stores. ``cells`` describes in JSON what each one measured."""
+    content: dict[str, Any] = {"format": _FORMAT, "measurements": [m.to_json() for m in measurements]}
+    if cells is not None:
+        content["cells"] = list(cells)
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def unpack(payload: bytes) -> tuple[Measurement, ...]:
+    """The release that ``pack`` wrote; LedgerError for anything else."""
+    return unpack_with_cells(payload)[0]
+
+
+def unpack_with_cells(payload: bytes) -> tuple[tuple[Measurement, ...], tuple[Any, ...]]:
+    """The release, and the description of each measurement's cells as it was given to ``pack``."""
+    try:
+        content = json.loads(payload)
+        if content["format"] != _FORMAT:
+            raise LedgerError("a stored release was written by a newer version of tacit")
+        measurements = tuple(Measurement.from_json(m) for m in content["measurements"])
+        return measurements, tuple(content.get("cells", ()))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise LedgerError(_DAMAGED) from None
+
+
+def _pack(integers: Any) -> str:
+    data = np.ascontiguousarray(integers, dtype="<i8").tobytes()
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
+
+
+def _unpack(text: Any, length: int) -> NDArray[np.int64]:
+    if not 0 <= length <= _LARGEST_ENTRIES:
+        raise ValueError
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(base64.b64decode(text, validate=True), length * 8 + 1)
+    if len(data) != length * 8:  # also ends a stream that would inflate without end
+        raise ValueError
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _LARGEST_ENTRIES:
+        raise ValueError
+    return value

@@ -1,0 +1,314 @@
+"""A joint plan: one lattice strategy for each private table, and what a release by it would cost and err."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
+from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
+from tacit.engine.inference.intervals import half_widths
+from tacit.engine.linalg import row_norms, row_peaks
+from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
+from tacit.engine.mechanism.lattice import Grid, Lattice, released_grid
+from tacit.engine.mechanism.noise import Kind, variance
+from tacit.engine.search.across import Share, joint_bound
+from tacit.engine.strategy import Privacy
+from tacit.errors import InternalError, PrivacyParameterError
+
+Vector = NDArray[np.float64]
+
+_SHORT = Context(prec=3, rounding=ROUND_CEILING)
+_SMALLEST_EPSILON, _LARGEST_EPSILON = 1e-6, 1e6
+_LEAST = Amount(Decimal("1e-17"), Decimal("1e-300"))
+"""Below this ε no noise fits the released integers; below this δ, σ has no float."""
+_LARGEST_SCALE = 2.0**57
+"""In steps of the grid. Values are clamped to ±2⁶², so larger noise would spill out of int64."""
+
+
+class Strategy(Protocol):
+    """What a plan needs of an optimised strategy."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def L(self) -> NDArray[np.float64]: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def lower_bound(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The part of a batch that reads one private table."""
+
+    matrix: NDArray[np.float64] = field(repr=False)
+    """m×n: the rows of the batch restricted to this table's cells, zero rows removed."""
+    rows: NDArray[np.int64] = field(repr=False)
+    """Which rows of the batch those are."""
+    rows_per_unit: int = 1
+    """k: one privacy unit owns at most so many rows of the table."""
+    unit: int = 1
+    """What one row adds to x in total: 1, or 2^F when x holds fixed-point parts."""
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or self.rows.shape != (self.matrix.shape[0],):
+            raise InternalError("a block needs one row number for each row of its matrix")
+        largest = row_peaks(self.matrix)
+        if not np.isfinite(largest).all() or not largest.all():
+            raise InternalError("the rows of a block must be finite and not zero")
+        if self.rows_per_unit < 1 or self.unit < 1 or self.unit & (self.unit - 1):
+            raise InternalError("rows_per_unit must be positive and unit a power of two")
+
+
+def block_of(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, unit: int = 1) -> Block:
+    """The block of one table's columns of the batch's matrix: its zero rows belong to other tables."""
+    rows = np.flatnonzero(matrix.any(axis=1))
+    inside = matrix if len(rows) == len(matrix) else matrix[rows]
+    return Block(np.ascontiguousarray(inside), rows.astype(np.int64), rows_per_unit, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One table's share of the plan."""
+
+    block: Block
+    strategy: Strategy
+    lattice: Lattice
+    """``lattice.B @ lattice.L`` is the block's matrix, unscaled."""
+    row_weights: Vector = field(repr=False)
+    """What each row was multiplied by when the error was minimised."""
+    share: Fraction
+    """Of ε (pure), or of 1/σ² (approximate); the shares of a plan sum to one."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """One part at one (ε, δ)."""
+
+    kind: Kind
+    grid: Grid
+    scale: float
+    """In steps of the released grid."""
+    step: int
+    """The grid's step is 2^step."""
+    epsilon: Fraction
+    """The part's own ε (pure), or that of the whole (approximate)."""
+
+    @property
+    def stddev(self) -> float:
+        return math.ldexp(math.sqrt(variance(self.kind, self.scale)), self.step)
+
+    @property
+    def real_scale(self) -> float:
+        return math.ldexp(self.scale, self.step)
+
+
+@dataclass(frozen=True, eq=False)
+class JointPlan:
+    """How a batch will be measured. Data-free: made from the workload alone."""
+
+    privacy: Privacy
+    parts: tuple[Part, ...]
+    rows: int
+    """How many rows the batch has; rows that no part answers are exactly zero."""
+
+    @property
+    def name(self) -> str:
+        """The strategy's name, or the names of the tables' strategies."""
+        return " + ".join(dict.fromkeys(part.strategy.name for part in self.parts)) or "none"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(part.block for part in self.parts)
+
+    @cached_property
+    def error(self) -> float:
+        """The figure that was minimised: total_error is 2·error/ε² (pure) or σ²·error (approximate)."""
+        return joint_error([p.block.rows_per_unit**2 * p.strategy.error for p in self.parts], self.privacy)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No plan of this kind with these cells has a smaller ``error``, nor one that mixes tables (``across``)."""
+        if not self.parts:
+            return 0.0
+        shares = [
+            Share(p.block.matrix * p.row_weights[:, None], p.block.rows_per_unit, p.strategy.lower_bound)
+            for p in self.parts
+        ]
+        return min(joint_bound(shares), self.error)
+
+    def cost(self, epsilon: Any, delta: Any = 0) -> Amount:
+        """What must be charged for a release at (ε, δ): Laplace noise does not use δ."""
+        amount = self._asked(epsilon, delta)
+        return amount if self.privacy == "approximate" else Amount(amount.epsilon, Decimal(0))
+
+    def stderr(self, epsilon: Any, delta: Any = 0) -> Vector:
+        """The standard error of each row of the batch."""
+        result = np.zeros(self.rows)
+        for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True):
+            result[part.block.rows] = noise.stddev * row_norms(part.lattice.B)
+        return result
+
+    def half_width(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
+        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch on its own."""
+        return self._scaled(self._unit_widths(confidence), self.calibrate(epsilon, delta))
+
+    def total_error(self, epsilon: Any, delta: Any = 0) -> float:
+        """The expected sum of squared errors of the scaled and weighted rows: what was minimised."""
+        return sum(
+            noise.stddev**2 * float(np.sum((part.row_weights * row_norms(part.lattice.B)) ** 2))
+            for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
+        )
+
+    def epsilon_for(
+        self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
+    ) -> Decimal:
+        """The smallest ε with every half-width (of ``rows``) at most ``error``, rounded up to 3 digits."""
+        wanted = to_error(error)
+        unit = self._unit_widths(confidence)
+        picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
+
+        def enough(epsilon: float | Decimal) -> bool:
+            widths = self._scaled(unit, self.calibrate(epsilon, delta))[picked]
+            return bool(widths.max(initial=0.0) <= wanted)
+
+        low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
+        if not enough(math.exp(high)):
+            raise PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}")
+        while high - low > 1e-5:
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+        epsilon = _SHORT.create_decimal(Decimal(math.exp(low)))
+        while not enough(epsilon):
+            epsilon = _SHORT.add(epsilon, Decimal((0, (1,), epsilon.adjusted() - 2)))
+        return Decimal(f"{epsilon.normalize():f}")
+
+    def calibrate(self, epsilon: Any, delta: Any = 0) -> tuple[Calibrated, ...]:
+        """The noise of every part at (ε, δ).
+
+        Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
+        part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_grid``).
+        Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
+        composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
+        divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
+        sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
+        """
+        amount = self._asked(epsilon, delta)
+        if not self.parts:
+            return ()
+        if self.privacy == "pure":
+            return tuple(_calibrate_laplace(part, Fraction(amount.epsilon)) for part in self.parts)
+        return _calibrate_gaussian(self.parts, amount)
+
+    def rho(self, epsilon: Any, delta: Any = 0) -> Decimal:
+        """What a release at (ε, δ) costs in zCDP: see ``composition``."""
+        amount = self._asked(epsilon, delta)
+        if self.privacy == "pure":
+            return rho_of_pure(amount.epsilon)
+        return rho_of_gaussian([(n.grid.sensitivity, n.scale) for n in self.calibrate(*amount)])
+
+    def describe(self, epsilon: Any, delta: Any = 0) -> str:
+        """The mechanism as canonical JSON without data: what the ledger keeps beside a charge."""
+        parts = [
+            {
+                "strategy": part.strategy.name,
+                "noise": noise.kind,
+                "scale": noise.scale.hex(),
+                "sensitivity": noise.grid.sensitivity,
+                "coordinates": part.lattice.L_int.shape[0],
+                "rows_per_unit": part.block.rows_per_unit,
+                "lattice": _digest(part.lattice),
+            }
+            for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
+        ]
+        cost = self.cost(epsilon, delta)
+        content = {
+            "privacy": self.privacy,
+            "epsilon": str(cost.epsilon),
+            "delta": str(cost.delta),
+            "parts": parts,
+        }
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+    def _asked(self, epsilon: Any, delta: Any) -> Amount:
+        amount = to_amount(epsilon, delta)
+        if self.privacy == "approximate" and amount.delta == 0:
+            raise PrivacyParameterError("Gaussian noise needs a delta greater than 0")
+        for name, asked, least in zip(Amount._fields, amount, _LEAST, strict=True):
+            if 0 < asked < least:
+                raise PrivacyParameterError(f"no release can be made at {name} = {asked:g}; {least:g} is the least")
+        return amount
+
+    def _unit_widths(self, confidence: float) -> list[Vector]:
+        level = to_confidence(confidence)
+        if self.privacy == "pure":
+            return [half_widths(part.lattice.B, None, level) for part in self.parts]
+        none = np.zeros((1, 1))
+        z = float(half_widths(none, np.ones(1), level)[0])
+        return [z * row_norms(part.lattice.B) for part in self.parts]
+
+    def _scaled(self, unit_widths: list[Vector], noises: tuple[Calibrated, ...]) -> Vector:
+        result = np.zeros(self.rows)
+        for part, width, noise in zip(self.parts, unit_widths, noises, strict=True):
+            result[part.block.rows] = noise.real_scale * width
+        return result
+
+
+def _calibrate_laplace(part: Part, epsilon: Fraction) -> Calibrated:
+    own = epsilon * part.share
+    block = part.block
+    grid = released_grid(part.lattice, block.rows_per_unit, block.unit, float(1 / own))
+    scale = _fitting(laplace_scale(grid.sensitivity, own))
+    return Calibrated("laplace", grid, scale, _step(part, grid), own)
+
+
+def _calibrate_gaussian(parts: Sequence[Part], amount: Amount) -> tuple[Calibrated, ...]:
+    bare = analytic_sigma(float(amount.epsilon), float(amount.delta))
+    roots = [math.nextafter(math.sqrt(part.share), 0) if part.share < 1 else 1.0 for part in parts]
+    grids = [
+        released_grid(part.lattice, part.block.rows_per_unit, part.block.unit, bare / root)
+        for part, root in zip(parts, roots, strict=True)
+    ]
+    reaches = [grid.sensitivity / root for grid, root in zip(grids, roots, strict=True)]
+    coordinates = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
+    sigma = gaussian_multiplier(amount.epsilon, amount.delta, coordinates)
+    return tuple(
+        Calibrated(
+            "gaussian", grid, _fitting(reach * sigma * (1 + 2.0**-50)), _step(part, grid), Fraction(amount.epsilon)
+        )
+        for part, grid, reach in zip(parts, grids, reaches, strict=True)
+    )
+
+
+def _fitting(scale: float) -> float:
+    if scale > _LARGEST_SCALE:
+        raise PrivacyParameterError("epsilon is too small for a batch of this size: no release can hold such noise")
+    return scale
+
+
+def _step(part: Part, grid: Grid) -> int:
+    """x counts in 1/unit, so dividing by the unit is no change of scale; only the rest of the shift is."""
+    return part.lattice.exponent + grid.shift - (part.block.unit.bit_length() - 1)
+
+
+def joint_error(errors: Sequence[float], privacy: Privacy) -> float:
+    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to one."""
+    power = 3 if privacy == "pure" else 2
+    return float(sum(e ** (1 / power) for e in errors) ** power)
+
+
+def _digest(lattice: Lattice) -> str:
+    digest = hashlib.sha256(f"{lattice.exponent} {lattice.L_int.shape}".encode())
+    digest.update(np.ascontiguousarray(lattice.L_int, dtype="<i8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,40 @@
+"""For matrix users: one private release of W x without a ledger. The caller accounts for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.engine.accounting.amounts import to_amount
+from tacit.engine.mechanism.choose import assemble
+from tacit.engine.mechanism.exact import integer_vector
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.plan import Block
+from tacit.engine.strategy import Strategy
+from tacit.errors import ProgrammingError
+
+
+def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArray[np.float64]:
+    """W x under (ε, δ)-differential privacy: exact lattice noise on L x, and B applied to the result.
+
+    ``x`` holds whole numbers: how many units fall into each cell. A pure strategy spends ε and no δ; an
+    approximate one needs δ > 0. Nothing is recorded: releases add up, and adding them up is the caller's
+    duty.
+
+    Guarantee: as ``mechanism.measure``, for neighbours that differ by one unit in one cell.
+    """
+    W = s.B @ s.L
+    amount = to_amount(epsilon, delta)
+    rows = np.flatnonzero(np.abs(W).max(axis=1, initial=0.0))
+    if rows.size and not 0 < s.error < np.inf:
+        raise ProgrammingError("the entries of the workload are too large or too small for a release; scale its rows")
+    counts = integer_vector(x, W.shape[1])
+    if not rows.size:
+        return np.zeros(W.shape[0])
+    block = Block(W[rows], rows.astype(np.int64))
+    plan = assemble([block], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
+    (measurement,) = measure(plan, [counts], *amount)
+    answers = np.zeros(W.shape[0])
+    answers[rows] = plan.parts[0].lattice.B @ measurement.values
+    return answers

@@ -1,0 +1,131 @@
+"""The optimum under (ε, δ) with its certificate: a fixed point of the dual of COA's Program (9), accelerated.
+
+For weights d > 0 let W·diag(√d) = P·Σ·Qᵀ. Then (tr Σ)²/Σd bounds every strategy's error from below, and
+L = √Σ·Qᵀ·diag(1/√d) is a strategy whose squared column norms are h_j = (Q·Σ·Qᵀ)_jj/d_j. The map
+d ← d·h raises the bound in every round and its fixed points are optimal. Three things make it quick:
+
+* Anderson's mixing on log d. It can overshoot, so a mixed point that lowers the bound is dropped and the
+  plain step is taken in its place: the bound never falls.
+* Two primal points per round. Dividing L by its largest norm costs the *largest* deviation of h from its
+  mean, to first order; scaling every column of a full-rank L to norm 1 costs its square, because near the
+  optimum the error is flat along the constraint diag(LᵀL) = 1. The better one counts.
+* One eigen-decomposition per round, on the row side of W (rank × rank), so that a rank-deficient W needs no
+  regularisation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from tacit.engine.search.bounds import Dual, dual_point
+from tacit.engine.search.watch import Watch
+from tacit.engine.strategy import Matrix, Privacy, Vector
+
+MEMORY = 8
+"""Steps that the mixing looks back on."""
+PATIENCE = 20
+"""Rounds without progress after which the digits are used up."""
+FLOOR = 1e-13
+"""Smallest weight, as a share of the mean: a slack column's weight would reach 0 and never return."""
+
+
+def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500) -> Matrix:
+    """The best L for L2 columns, to within the watch's target gap of a proven bound or after ``rounds`` rounds.
+
+    Guarantee: L2 column norms at most 1 up to rounding; the caller measures them. The bounds reported to
+    ``watch`` hold for every strategy of W, in L2 and in L1 (``bounds.dual_bound``).
+    Limits: solves the L2 problem. Under pure ε its L1 norms are whatever they turn out to be.
+    """
+    W = row_basis(workload)
+    _, n = W.shape
+    best: Matrix = W
+    best_error, best_bound, idle, seen = float("inf"), 0.0, 0, True
+    mixing = _Anderson(MEMORY)
+    d = np.full(n, 1.0 / n)
+    point = dual_point(W, d)
+    for _ in range(rounds):
+        L, error = _primal(W, d, point)
+        seen = seen and point.complete
+        idle = 0 if error < best_error or point.certain**2 > best_bound else idle + 1
+        if error < best_error:
+            best, best_error = L, error
+        best_bound = max(best_bound, point.certain**2)
+        watch.report(best_error if seen else float("inf"), best_bound)
+        if watch.stop() or idle >= PATIENCE:
+            break
+        plain = _normalised(d * point.leverage)
+        mixed = _normalised(_exp(mixing.step(np.log(d), np.log(plain))))
+        after = dual_point(W, mixed)
+        if after.trace < point.trace:
+            mixing.forget()
+            mixed = plain
+            after = dual_point(W, mixed)
+        d, point = mixed, after
+    return best
+
+
+def row_basis(workload: Matrix) -> Matrix:
+    """R of full row rank with RᵀR = WᵀW: the same strategies at the same errors, on the fewest rows."""
+    m, n = workload.shape
+    R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n] if m > n else workload
+    sigma = scipy.linalg.svdvals(R, check_finite=False)
+    keep = sigma > max(m, n) * 1e-15 * sigma[0]
+    if keep.all():  # the usual case, at a third of the price of the vectors
+        return np.asarray(R)
+    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    return np.asarray(sigma[keep, None] * V[keep])
+
+
+def _primal(W: Matrix, d: Vector, point: Dual) -> tuple[Matrix, float]:
+    """The better of the two feasible strategies at d."""
+    peak = float(point.leverage.max())
+    L, error = point.half, point.trace * peak
+    if W.shape[0] < W.shape[1]:
+        return L / np.sqrt(peak), error
+    # L·S with S = diag(1/√h) has unit columns; its error is ‖W·S⁻¹·L⁻¹‖² with L⁻¹ = D·Lᵀ·Σ^… = D^½·Q·Σ^(-½).
+    norms = np.sqrt(point.leverage)
+    inverse = (d[:, None] * L.T) / point.spectrum
+    if inverse.shape[1] == W.shape[0]:
+        scaled = float(np.sum(((W * norms) @ inverse) ** 2))
+        if scaled < error:
+            return L / norms, scaled
+    return L / np.sqrt(peak), error
+
+
+def _normalised(d: Vector) -> Vector:
+    d = np.maximum(d / d.sum(), FLOOR / d.size)
+    return np.asarray(d / d.sum())
+
+
+def _exp(logarithms: Vector) -> Vector:
+    return np.asarray(np.exp(np.maximum(logarithms - logarithms.max(), -100.0)))
+
+
+class _Anderson:
+    """Anderson's mixing (type II) for x ← f(x): the combination of past steps whose residual is least."""
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self.forget()
+
+    def forget(self) -> None:
+        self._points: list[Vector] = []
+        self._values: list[Vector] = []
+
+    def step(self, x: Vector, value: Vector) -> Vector:
+        self._points = [*self._points, x][-self._memory - 1 :]
+        self._values = [*self._values, value][-self._memory - 1 :]
+        if len(self._points) < 2:
+            return value
+        residuals = np.array(self._values) - np.array(self._points)
+        differences = np.diff(residuals, axis=0)
+        # The weights count: log d of a column that hardly matters may move freely without spoiling the rest.
+        share = np.sqrt(np.exp(value - value.max()))
+        gram = differences * share
+        system = gram @ gram.T
+        system[np.diag_indices_from(system)] += 1e-12 * np.trace(system)
+        try:
+            mix = np.linalg.solve(system, gram @ (residuals[-1] * share))
+        except np.linalg.LinAlgError:  # the steps no longer differ: this is the fixed point
+            return value
+        return np.asarray(value - mix @ np.diff(np.array(self._values), axis=0))

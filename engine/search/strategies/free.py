@@ -1,0 +1,156 @@
+"""A free L for pure ε, of any rank between W's and the number of cells: what a small workload wants.
+
+p-identity asks for every cell and so tells apart more than the queries do; low-rank stays in W's row space and so
+cannot ask for single cells. The best L of a small workload often lies between the two: pairs of cells that most
+queries take together are asked for by their sum and difference, and what no query tells apart is not asked at all.
+There are many local minima, so many start points go down together: on matrices this small, sixteen descents in one
+array cost little more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from tacit.engine.search.descent import lbfgs_together
+from tacit.engine.search.watch import Watch
+from tacit.engine.strategy import Matrix, Privacy, Vector
+from tacit.errors import NotSupportedError
+
+BEHIND = 1.05
+"""Descents with so many times the least error half-way down are given up."""
+SPARE = 2
+"""Rows that a start point gets besides its own."""
+SLACK = 1e-10
+"""The last μ: what it hides of the error is less than the digits that count."""
+GIVEN_UP = 1e-4
+"""Directions that no query sees and L nearly ignores, measured against L's largest singular value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """Where a descent begins, and how far it is melted there."""
+
+    L: Matrix
+    rounding: float
+    """The first ε."""
+    slack: float
+    """The first μ."""
+
+
+def free(
+    workload: Matrix, privacy: Privacy, watch: Watch, *, start: int = 0, levels: int = 24, iterations: int = 40
+) -> Matrix:
+    """A free L from identity; ``start`` says to which side it leaves.
+
+    Guarantee: none of its own about norms; the caller measures the largest L1 column norm of L.
+    Limits: pure ε only; a step costs O(n³); local minima, more of them the more cells there are.
+    """
+    if privacy != "pure":
+        raise NotSupportedError('strategy "free" has unit L1 columns: it is for privacy="pure"')
+    begin = Begin(np.eye(workload.shape[1]), 0.016, 0.3)
+    return refined(workload, [begin], watch, start=start, levels=levels, iterations=iterations)[0]
+
+
+def refined(
+    workload: Matrix,
+    begins: Sequence[Begin],
+    watch: Watch,
+    *,
+    start: int = 0,
+    levels: int = 24,
+    iterations: int = 40,
+) -> list[Matrix]:
+    """What annealing makes of the best of ``begins``: L = F·diag(1/s), s_j = Σ_i √(F_ij² + ε²), has columns of norm 1.
+
+    What is minimised is tr(W·(LᵀL + μI)⁻¹·Wᵀ) (LRM, Lemma 1, with B = W·L⁺ as μ falls to 0). A large μ lets L give
+    up a direction at a finite price, a small one only where no query needs it. ε and μ fall in ``levels`` levels of
+    ``iterations`` steps each.
+    """
+    W = workload
+    n = W.shape[1]
+    stream = np.random.default_rng(start)  # which way to leave a start point, not noise: nothing private depends on it
+    rows = max(len(begin.L) for begin in begins) + SPARE
+    F = np.zeros((len(begins), rows, n))
+    used = np.zeros((len(begins), rows, 1))  # rows of zeros make all start points one array; they stay zeros
+    for k, begin in enumerate(begins):
+        own = len(begin.L) + SPARE
+        used[k, :own] = 1.0
+        F[k, : len(begin.L)] = begin.L / np.abs(begin.L).sum(axis=0).max()
+        F[k, :own] += 0.1 / np.sqrt(n) * stream.standard_normal((own, n))
+    F = _even(F)
+    roundings = np.geomspace([begin.rounding for begin in begins], 1e-6, levels)
+    slacks = np.geomspace([begin.slack for begin in begins], SLACK, levels)
+    for level in range(levels):
+        if level == levels // 2:  # those that are far behind by now do not come back
+            reached, _ = _errors(W, F, slacks[level])
+            ahead = reached <= BEHIND * reached.min()
+            F, used, roundings, slacks = F[ahead], used[ahead], roundings[:, ahead], slacks[:, ahead]
+
+        def objective(
+            z: Matrix,
+            which: NDArray[np.intp],
+            used: Matrix = used,
+            rounding: Vector = roundings[level],
+            slack: Vector = slacks[level],
+        ) -> tuple[Vector, Matrix]:
+            """log of the error of every descent in ``which``, with its derivative by F."""
+            F = z.reshape(-1, rows, n)
+            size = np.sqrt(F * F + np.square(rounding[which, None, None])) * used[which] + (1.0 - used[which])
+            s = np.einsum("kij,ki->kj", size, used[which, :, 0])[:, None]
+            L = F / s
+            error, by_L = _errors(W, L, slack[which])
+            by_s = -(by_L * L).sum(axis=1, keepdims=True) / s
+            by_F = (by_L / s + F / size * by_s) / error[:, None, None]
+            return np.log(error), by_F.reshape(len(z), -1)
+
+        F = _even(lbfgs_together(objective, F.reshape(len(F), -1), iterations, watch).reshape(F.shape))
+        if watch.interrupted():
+            break
+    return [_settled(W, L) for L in F]
+
+
+def directions(workload: Matrix, extra: int, start: int = 0) -> Matrix:
+    """A start point in no one's favour: W's own directions and a few random ones, turned at random."""
+    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
+    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
+    stream = np.random.default_rng([start, extra])  # a start point, not noise: nothing private depends on it
+    turn = np.linalg.qr(stream.standard_normal((rank + extra, rank + extra)))[0]
+    others = 0.3 / np.sqrt(workload.shape[1]) * stream.standard_normal((extra, workload.shape[1]))
+    return np.asarray(turn @ np.vstack([np.sqrt(sigma[:rank, None] / sigma[0]) * R[:rank], others]))
+
+
+def _even(F: Matrix) -> Matrix:
+    return np.asarray(F / np.abs(F).sum(axis=1, keepdims=True))
+
+
+def _errors(W: Matrix, L: Matrix, mu: Vector) -> tuple[Vector, Matrix]:
+    """tr(W·X⁻¹·Wᵀ) with X = LᵀL + μI, and its derivative by L, −2·L·X⁻¹·WᵀW·X⁻¹, for every L; inf where X fails."""
+    T = np.swapaxes(L, 1, 2)
+    X = T @ L
+    n = X.shape[1]
+    X.reshape(len(X), -1)[:, :: n + 1] += mu[:, None]
+    H = np.linalg.solve(X, W.T)
+    error = np.einsum("ij,kji->k", W, H)
+    sound = np.isfinite(error) & (error > 0.0)
+    by_L = -2.0 * (L @ H) @ np.swapaxes(H, 1, 2)
+    return np.where(sound, error, np.inf), np.where(sound[:, None, None], by_L, 0.0)
+
+
+def _settled(W: Matrix, L: Matrix) -> Matrix:
+    """L without the directions that no query sees and L all but ignores: then W is in its row space to the last digit.
+
+    They are taken from the null space of W itself, so that W loses nothing; L moves by what it had of them.
+    """
+    L = np.where(np.abs(L) < 1e-5, 0.0, L)
+    _, sigma, V = scipy.linalg.svd(W, check_finite=False)
+    unseen = V[int(np.sum(sigma > max(W.shape) * 1e-15 * sigma[0])) :]
+    if len(unseen):
+        _, kept, turned = scipy.linalg.svd(L @ unseen.T, check_finite=False)
+        kept = np.concatenate([kept, np.zeros(len(unseen) - kept.size)])
+        lost = turned[kept <= GIVEN_UP * float(np.linalg.norm(L, 2))] @ unseen
+        L = L - (L @ lost.T) @ lost
+    return np.ascontiguousarray(L[np.abs(L).max(axis=1) > 1e-6])

@@ -1,0 +1,171 @@
+"""The Low-Rank Mechanism (LRM, Algorithms 1 and 2), and its L2 variant for (ε, δ)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from tacit.engine.search.watch import Watch
+from tacit.engine.strategy import Matrix, Privacy
+from tacit.errors import ProgrammingError
+
+PENALTY_LIMIT = 1e10
+"""β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
+STEPS = 25
+"""Steps of Algorithm 2 for every B."""
+
+
+def lrm(
+    workload: Matrix,
+    privacy: Privacy,
+    watch: Watch,
+    *,
+    rank: int | None = None,
+    gamma: float = 0.01,
+    rounds: int = 300,
+) -> Matrix:
+    """L of the decomposition, changed so that W = B·L can be exact.
+
+    ``rank`` is the paper's r (default 1.2·rank(W), its Table 1), ``gamma`` its γ: the residual ‖W − B·L‖_F at
+    which Algorithm 1 stops. The paper answers with the residual left in; here it is corrected, so that no
+    answer is biased and γ costs error only. Singular values of W below γ may be lost altogether in the
+    residual: what is lost is asked for in rows of its own.
+
+    Guarantee: the columns leave Algorithm 2 with norm at most 1 (L1 for pure, Formula 11; L2 for approximate,
+    by projection on that ball); the correction changes them slightly, and the caller measures the result.
+    Limits: a local method with no bound of its own; slow on W of full rank; r below rank(W) is refused.
+    """
+    needed = int(np.linalg.matrix_rank(workload))
+    if rank is not None and rank < needed:
+        raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
+    rank = _default_rank(needed) if rank is None else rank
+    B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
+    return _exact(workload, B, L)
+
+
+def decompose(
+    workload: Matrix,
+    privacy: Privacy,
+    watch: Watch,
+    *,
+    rank: int | None = None,
+    gamma: float = 0.01,
+    rounds: int = 300,
+) -> tuple[Matrix, Matrix]:
+    """Algorithm 1 as published: (B, L) with ‖W − B·L‖_F ≤ γ when it converges, for any r.
+
+    Minimises tr(BᵀB) under ‖W − B·L‖_F ≤ γ and column norms of L at most 1 (Formula 8) by the inexact
+    augmented Lagrangian: B in closed form (Eq. 9), L by Nesterov's projected gradient (Formula 10), β doubled
+    in every tenth round.
+    """
+    W = workload
+    r = rank if rank is not None else _default_rank(int(np.linalg.matrix_rank(W)))
+    B, L = _start(W, r, privacy)
+    multiplier, penalty = np.zeros_like(W), 1.0
+    for k in range(1, rounds + 1):
+        for _ in range(5):
+            before = L
+            right = (penalty * W + multiplier) @ L.T
+            B = scipy.linalg.solve(penalty * L @ L.T + np.eye(r), right.T, assume_a="pos", check_finite=False).T
+            L = _nesterov(B, W, multiplier, penalty, L, privacy, watch)
+            if watch.interrupted():
+                return B, L
+            if float(np.linalg.norm(L - before)) <= 1e-3 * float(np.linalg.norm(L)):
+                break
+        residual = W - B @ L
+        _revive(L, residual)
+        tau = float(np.linalg.norm(residual))
+        if tau <= gamma or penalty >= PENALTY_LIMIT:
+            break
+        if k % 10 == 0:
+            penalty *= 2.0
+        multiplier = multiplier + penalty * residual
+    return B, L
+
+
+def _default_rank(needed: int) -> int:
+    return max(1, int(np.ceil(1.2 * needed)))
+
+
+def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
+    """L changed so that W is in its row space: by little where B is strong, by new rows where it has lost W.
+
+    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are kept, and
+    L + B⁺(W − B·L) is right in them. What they leave of W is s·V, small as Algorithm 1 has converged; rows
+    c·V in directions of L that B no longer uses cost about 2c·‖B‖² + s²/c² more, which is least at
+    c³ = s²/‖B‖². There are enough such directions, because r ≥ rank(W) and B's columns stay in W's.
+    """
+    wide = B.shape[0] < B.shape[1]  # N has all directions of L; of P the strong ones do
+    P, sigma, N = scipy.linalg.svd(B, full_matrices=wide, check_finite=False)
+    P = P[:, : sigma.size]
+    residual = P.T @ (W - B @ L)
+    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > 1e-12 * sigma[0]))
+    L = L + N[kept].T @ (residual[kept] / sigma[kept, None])
+    _, lost, V = scipy.linalg.svd(W - P[:, kept] @ (P[:, kept].T @ W), full_matrices=False, check_finite=False)
+    lost = lost[lost > 1e-14 * np.linalg.norm(W)]
+    unused = np.delete(N, kept, axis=0)[: lost.size]
+    sizes = np.cbrt(lost**2 / (np.sum(sigma[kept] ** 2) + np.sum(lost**2)))[: len(unused)]
+    return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
+
+
+def _start(W: Matrix, r: int, privacy: Privacy) -> tuple[Matrix, Matrix]:
+    """Lemma 3's decomposition; spare rows come from a fixed stream, because rows of zeros would stay zero."""
+    U, sigma, V = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
+    L = 1e-2 * stream.standard_normal((r, W.shape[1])) / np.sqrt(W.shape[1])
+    k = min(r, len(sigma))
+    L[:k] += V[:k]
+    L = _project(L / np.sqrt(r), privacy)
+    B = np.zeros((W.shape[0], r))
+    B[:, :k] = np.sqrt(r) * U[:, :k] * sigma[:k]
+    return B, L
+
+
+def _revive(L: Matrix, residual: Matrix) -> None:
+    """Turn rows of L that the projection has emptied towards what is still missing.
+
+    An empty row gets an empty column of B and stays empty: the loss of rank that COA's Section 2 holds
+    against LRM, after which Algorithm 1 cannot converge.
+    """
+    empty = np.flatnonzero(~L.any(axis=1))
+    if empty.size and residual.any():
+        missing = scipy.linalg.svd(residual, full_matrices=False, check_finite=False)[2][: empty.size]
+        L[empty[: len(missing)]] = 1e-3 * missing
+
+
+def _nesterov(
+    B: Matrix, W: Matrix, multiplier: Matrix, penalty: float, L: Matrix, privacy: Privacy, watch: Watch
+) -> Matrix:
+    """Algorithm 2: minimise G(L) = β/2·tr(LᵀBᵀBL) − tr((βW + π)ᵀBL) over the columns' unit balls."""
+    quadratic = penalty * B.T @ B
+    linear = B.T @ (penalty * W + multiplier)
+    # The Lipschitz constant of ∇G is known, ‖βBᵀB‖: the search for ω (lines 6 to 13) would end there.
+    omega = max(float(scipy.linalg.eigvalsh(quadratic, check_finite=False)[-1]), 1e-300)
+    chi = L.size * 1e-12
+    previous, current, old_delta, delta = L, L, 0.0, 1.0
+    for _ in range(STEPS):
+        S = current + (old_delta - 1.0) / delta * (current - previous)
+        step = _project(S - (quadratic @ S - linear) / omega, privacy)
+        if float(np.linalg.norm(S - step)) < chi or watch.interrupted():
+            return step
+        previous, current = current, step
+        old_delta, delta = delta, (1.0 + float(np.sqrt(1.0 + 4.0 * delta * delta))) / 2.0
+    return current
+
+
+def _project(L: Matrix, privacy: Privacy) -> Matrix:
+    """The nearest matrix whose columns have norm at most 1 (Formula 11)."""
+    if privacy == "approximate":
+        norms = np.sqrt(np.einsum("ij,ij->j", L, L))
+        return np.asarray(L / np.maximum(norms, 1.0))
+    size = np.abs(L)
+    outside = size.sum(axis=0) > 1.0
+    if not outside.any():
+        return L
+    inside = L.copy()
+    ordered = -np.sort(-size[:, outside], axis=0)
+    counts = np.arange(1, L.shape[0] + 1)[:, None]
+    excess = (np.cumsum(ordered, axis=0) - 1.0) / counts
+    last = np.sum(ordered > excess, axis=0) - 1
+    threshold = excess[last, np.arange(last.size)]
+    inside[:, outside] = np.sign(L[:, outside]) * np.maximum(size[:, outside] - threshold, 0.0)
+    return inside

@@ -1,0 +1,66 @@
+"""Weighted queries for pure ε: ask the queries themselves, each at its best weight.
+
+Noise on results (LRM, Eq. 5) spends the same share on every query. With L = diag(u)·W the error is
+tr(V·(LᵀL)⁺)·max_j (Σ_i u_i·|W_ij|)² and m numbers decide: for marginals and other batches whose queries are
+already the right questions, this is the optimum that HDMM's weighted marginals reach.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from tacit.engine.search.descent import inverse, lbfgs
+from tacit.engine.search.watch import Watch
+from tacit.engine.strategy import Matrix, Privacy, Vector
+from tacit.errors import NotSupportedError
+
+
+def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 10, iterations: int = 60) -> Matrix:
+    """L = diag(u)·W; u by L-BFGS on log u, the maximum over cells softened at a falling temperature.
+
+    Guarantee: none of its own about norms; the caller measures the largest L1 column norm of L.
+    Limits: pure ε only; a query that nothing needs keeps a tiny weight instead of none.
+    """
+    if privacy != "pure":
+        raise NotSupportedError('strategy "weighted" weighs L1 columns: it is for privacy="pure"')
+    asked = np.any(workload != 0.0, axis=1)
+    W = workload[asked] / np.abs(workload[asked]).max(axis=1, keepdims=True)
+    size = np.abs(W)
+    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
+    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
+    sigma, R = sigma[:rank], R[:rank]
+    C = W @ R.T
+    u: Vector = np.ones(len(W))
+    best, best_error = u, float("inf")
+    for temperature in np.geomspace(1.0, 3e-3, levels):
+        u = u / (u @ size).max()
+
+        def objective(z: Vector, temperature: float = temperature) -> tuple[float, Vector]:
+            """log of the error, with its derivative by log u."""
+            u = np.exp(z)
+            norms = u @ size
+            peak = float(norms.max())
+            share = np.exp((norms - peak) / temperature)
+            total = float(share.sum())
+            norm = peak + temperature * float(np.log(total))
+            inner = inverse((C * (u * u)[:, None]).T @ C)
+            if inner is None:
+                return float("inf"), z
+            half = C @ inner
+            by_u = -2.0 * u * u * np.einsum("ij,ij,j->i", half, half, sigma**2)
+            spread = -0.5 * float(by_u.sum())  # the error is homogeneous of degree −2 in u
+            by_norm = (size @ (share / total)) * u
+            return float(np.log(spread) + 2.0 * np.log(norm)), by_u / spread + 2.0 * by_norm / norm
+
+        start = np.maximum(np.log(u), -17.0)  # below e⁻¹⁸ the spread could no longer be inverted
+        u = np.exp(lbfgs(objective, start, iterations, watch, box=(-18.0, 5.0)))
+        error = float(np.exp(objective(np.log(u), 1e-9)[0]))
+        if error < best_error:
+            best, best_error = u, error
+        elif error > 1.001 * best_error:  # the sharper maximum only jams the line search
+            break
+        if watch.interrupted():
+            break
+    L = np.zeros_like(workload)
+    L[asked] = best[:, None] * W
+    return L

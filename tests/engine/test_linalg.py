@@ -1,0 +1,171 @@
+"""The quick way to B for strategies of cells and a few sums, against the pseudo-inverse; the threads of BLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import numpy as np
+import pytest
+import scipy.linalg
+from tacit.engine import optimize
+from tacit.engine.inference.estimate import estimate_batch
+from tacit.engine.linalg import by_cells, one_thread, rebuild, row_norms, row_peaks, times
+from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.plan import Block
+from tacit.engine.search.strategies.p_identity import assemble
+from tacit.engine.strategy import Matrix, Privacy, best_reconstruction
+from threadpoolctl import threadpool_info, threadpool_limits
+
+STREAM = np.random.default_rng(0)
+CELLS = 520
+
+
+def sums(count: int) -> Matrix:
+    theta = np.maximum(STREAM.normal(size=(count, CELLS)), 0.0) * (STREAM.random((count, CELLS)) < 0.3)
+    theta[0] = np.arange(CELLS) == 5  # a sum of one cell: as narrow as the cell's own row
+    return theta
+
+
+STRATEGIES = {
+    "cells": np.eye(CELLS),
+    "cells of several sizes": np.diag(np.geomspace(1e-3, 1.0, CELLS)),
+    "cells and sums": assemble(sums(20)),
+    "signed sums": assemble(sums(9) - sums(9)),
+    "sums first": assemble(sums(12))[::-1],
+}
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_cells_and_sums_are_inverted_without_a_decomposition(name: str, merged: bool) -> None:
+    place = np.concatenate([np.arange(CELLS), STREAM.integers(0, CELLS, 100 if merged else 0)])
+    L, W = STRATEGIES[name][:, place], STREAM.normal(size=(30, CELLS))[:, place]
+    L, W = (np.hstack([part, np.zeros((len(part), 3))]) for part in (L, W))  # cells that no query counts
+    found = by_cells(W, L)
+    assert found is not None
+    B, missing = found
+    assert np.abs(B - W @ np.linalg.pinv(L)).max() <= 1e-9 * np.abs(B).max()
+    assert np.allclose(missing, W - B @ L, atol=1e-10)
+    assert np.array_equal(rebuild(W, L), B) and np.array_equal(best_reconstruction(W, L), B)
+
+
+def test_other_strategies_are_left_to_the_decomposition() -> None:
+    W = STREAM.normal(size=(30, CELLS))
+    assert by_cells(W, STREAM.normal(size=(CELLS, CELLS))) is None
+    assert by_cells(W[:, :100], np.eye(100)) is None  # too small to be worth a look
+    overlapping = np.eye(CELLS) + np.eye(CELLS, k=1)
+    assert by_cells(W, overlapping) is None
+    told_apart = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
+    told_apart = np.vstack([told_apart, np.arange(2 * CELLS) == 3])
+    B = best_reconstruction(np.hstack([W, W]), told_apart)
+    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(told_apart)).max() <= 1e-9
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert blas_threads() == {2}
+        yield
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_last_to_go_restores_the_threads() -> None:
+    entered, left = Event(), Event()
+
+    def second() -> set[int]:
+        with one_thread():
+            entered.set()
+            assert left.wait(10)
+            return blas_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        with one_thread():
+            other = pool.submit(second)
+            assert entered.wait(10)
+        left.set()
+        assert other.result(10) == {1}
+    assert blas_threads() == {2}
+    with pytest.raises(ZeroDivisionError), one_thread(), one_thread():
+        assert blas_threads() == {1}
+        _ = 1 / 0
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_searches_in_parallel_leave_the_threads_as_they_were() -> None:
+    together = Barrier(4)
+
+    def search(size: int) -> set[int]:
+        together.wait(10)
+        seen: list[set[int]] = []
+        for privacy in ("approximate", "pure"):
+            optimize(
+                np.tril(np.ones((size, size))),
+                privacy=privacy,  # type: ignore[arg-type]
+                deadline=0.2,
+                progress=lambda _: seen.append(blas_threads()),
+            )
+        return set().union(*seen)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(search, (3, 5, 8, 13))) == [{1}] * 4
+    assert blas_threads() == {2}
+
+
+def test_a_product_is_the_same_through_its_entries() -> None:
+    left, right = STREAM.normal(size=(1100, 1100)), np.diag(STREAM.normal(size=1100))
+    cells = np.roll(np.diag(STREAM.normal(size=1100)), 7, axis=1)
+    for a, b in ((left, right), (cells, right), (cells, left), (left[:3], left)):
+        np.testing.assert_allclose(times(a, b), a @ b, rtol=1e-12, atol=1e-12)
+
+
+def test_norms_and_peaks_of_rows_of_any_size() -> None:
+    rows = np.array([[3.0, -4.0], [0.0, 0.0], [3e-200, 4e-200], [-3e200, 4e200]])
+    np.testing.assert_allclose(row_norms(rows), [5.0, 0.0, 5e-200, 5e200])
+    assert row_peaks(rows).tolist() == [4.0, 0.0, 4e-200, 4e200]
+    assert row_norms(np.zeros((2, 0))).tolist() == row_peaks(np.zeros((2, 0))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("privacy", ["pure", "approximate"])
+@pytest.mark.parametrize("strategy", [None, "identity"])
+def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
+    strategy: str | None, privacy: Privacy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GROUP BY over thousands of groups: nothing of n³ operations may be done for it, from plan to answer."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a decomposition of a matrix of cells")
+
+    for name in ("qr", "svd", "svdvals", "eigh", "pinv"):
+        monkeypatch.setattr(f"scipy.linalg.{name}", refused)
+    order = STREAM.permutation(1100)
+    W = np.diag(np.geomspace(0.5, 2.0, 1100))[order]
+    found = optimize(W, privacy=privacy, strategy=strategy)
+    assert found.name == "identity"
+    assert found.error == pytest.approx(np.sum(W**2)) and found.gap < 1e-9
+    assert np.array_equal(found.B @ found.L, W)
+    block = Block(W, np.arange(1100))
+    plan = plan_release([block], privacy=privacy, strategy=strategy)
+    answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])
+    assert answer.stderr == pytest.approx(plan.stderr(1.0, 0 if privacy == "pure" else 1e-6))
+
+
+def test_a_decomposition_that_does_not_converge_is_done_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = scipy.linalg.svd
+
+    def gives_up(*args: object, lapack_driver: str = "gesdd", **options: object) -> object:
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return real(*args, lapack_driver=lapack_driver, **options)
+
+    monkeypatch.setattr(scipy.linalg, "svd", gives_up)
+    singular = np.outer(np.arange(1.0, 5), np.arange(1.0, 4))
+    B = rebuild(singular, singular)
+    np.testing.assert_allclose(B @ singular, singular)
