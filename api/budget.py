@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from tacit.engine import Amount
 from tacit.engine.accounting.amounts import NOTHING, to_amount
 from tacit.engine.accounting.composition import Event, Total, rule_named
-from tacit.engine.accounting.ledger import Ledger, Request
+from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 
 from .errors import LedgerError, PolicyError
 from .policy import Cap, check_analyst_deltas
@@ -161,7 +161,7 @@ class Purse:
         ledger = self.peek()
         return (self._accounting or "sum") if ledger is None else ledger.rule
 
-    def first_cost(self, request: Request) -> Amount:
+    def first_cost(self, request: ChargeRequest) -> Amount:
         """What a request would be charged if it were the first of a new ledger."""
         event = Event(to_amount(request.epsilon, request.delta), request.rho)
         cap = self.cap

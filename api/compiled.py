@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine import Block
+from tacit.engine import TableWorkload
 from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql.names import folded
 from tacit.sql.scan import Scan
@@ -49,7 +49,7 @@ class Compiled:
 
     workload: Workload
     scans: tuple[Scan, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TableWorkload, ...]
     public: tuple[Scan, ...]
     """The scans of public tables: read freely, without noise."""
     weights: NDArray[np.float64] | None
@@ -80,6 +80,6 @@ class Compiled:
         return replace(self, scans=tuple(s for s, _ in pairs), blocks=tuple(b for _, b in pairs))
 
 
-def _kept(block: Block, rows: NDArray[np.bool_]) -> Block:
+def _kept(block: TableWorkload, rows: NDArray[np.bool_]) -> TableWorkload:
     inside = rows[block.rows]
     return replace(block, matrix=block.matrix[inside], rows=block.rows[inside])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.engine import Amount, Block, Estimate, Measurement, pack
+from tacit.engine import Amount, Estimate, Measurement, TableWorkload, pack
 from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.inference.estimate import Stack, estimate_from
 from tacit.engine.mechanism.measurement import unpack_with_cells
@@ -46,7 +46,7 @@ class Release:
 class Evidence:
     """One table's part of a batch over cells that it shares with what was measured."""
 
-    block: Block
+    block: TableWorkload
     stack: Stack | None
     """Numbered by the releases that it comes from; None where there are none."""
     origin: NDArray[np.int64]

@@ -17,14 +17,14 @@ from tacit.engine import (
     Amount,
     JointPlan,
     Measurement,
-    block_of,
     choose_plan,
     choose_plan_for_error,
     measure,
     plan_release,
+    table_workload,
 )
 from tacit.engine.accounting.amounts import exact_sum
-from tacit.engine.accounting.ledger import Charge, Ledger, Request
+from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
@@ -91,7 +91,7 @@ def compile_ask(desk: Desk, ask: Ask) -> Compiled:
         check_joins(desk.source, scan)
         desk.source.rehearse(scan)
     pairs = [
-        (scan, block_of(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, unit=scan.unit))
+        (scan, table_workload(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, one_row=scan.one_row))
         for scan in workload.scans
         if not scan.table.public
     ]
@@ -120,7 +120,7 @@ def read_public(source: Source, compiled: Compiled) -> NDArray[np.float64]:
     """What public tables add to every row of the workload, exactly."""
     rows = np.zeros(compiled.rows)
     for scan in compiled.public:
-        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.unit
+        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.one_row
         rows += compiled.workload.matrix[:, scan.columns] @ counts
     return rows
 
@@ -206,9 +206,9 @@ def _gaussian(compiled: Compiled, how: dict[str, Any]) -> JointPlan | None:
         return None
 
 
-def request(priced: Priced, purse: Purse) -> Request:
+def request(priced: Priced, purse: Purse) -> ChargeRequest:
     """What the ledger is asked to admit."""
-    return Request(
+    return ChargeRequest(
         fingerprint=priced.fingerprint,
         epsilon=priced.cost.epsilon,
         delta=priced.cost.delta,

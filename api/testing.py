@@ -68,12 +68,12 @@ def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
         if ledger is None and desk.purse.cap is not None:
             ledger = desk.purse.open()  # the salt that chooses a unit's rows must be the one releases will use
         salt = _NO_SALT if ledger is None else ledger.salt
-        whole = all(scan.unit == 1 for scan in workload.scans)
+        whole = all(scan.one_row == 1 for scan in workload.scans)
         x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
         try:
             for scan in workload.scans:
                 numerators = desk.source.count(scan, salt)
-                x[scan.columns] = numerators if whole else numerators / scan.unit
+                x[scan.columns] = numerators if whole else numerators / scan.one_row
         except Exception:
             raise OperationalError("the tables could not be read") from None
         return x

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 import tacit
-from tacit.engine import Block, measure, pack, plan_release, unpack
-from tacit.engine.accounting.ledger import Ledger, Request
+from tacit.engine import TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 from tacit.engine.accounting.log import append, payload_digest
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
 from tacit.engine.strategy import Privacy
@@ -79,7 +79,7 @@ def report(folder: Path, measurements: int = 1000) -> None:
     sync = fsync(folder)
     print(f"one fsync of this disk: {sync.clock:.2f} ms\n")
     counts = np.random.default_rng(0).integers(0, 10**6, size=measurements)
-    block = Block(np.eye(measurements), np.arange(measurements))
+    block = TableWorkload(np.eye(measurements), np.arange(measurements))
     kinds: tuple[tuple[str, Privacy, float], ...] = (("Laplace", "pure", 0.0), ("Gaussian", "approximate", 1e-6))
     for name, privacy, delta in kinds:
         plan = plan_release([block], privacy=privacy, strategy="identity")
@@ -100,7 +100,7 @@ def report(folder: Path, measurements: int = 1000) -> None:
         def whole(i: int, plan=plan, delta=delta, ledger=ledger, name=name) -> object:  # type: ignore[no-untyped-def]
             """Everything from the charge to the stored release but the scan."""
             cost = plan.cost(0.5, delta)
-            paid = ledger.charge(Request(f"{name} {i}", *cost, mechanism=plan.describe(0.5, delta)))
+            paid = ledger.charge(ChargeRequest(f"{name} {i}", *cost, mechanism=plan.describe(0.5, delta)))
             return unpack(ledger.store(paid.id, pack(measure(plan, [counts], paid.epsilon, paid.delta))))
 
         line(f"{name}: calibration, nothing cached", typical(calibrate), sync)
@@ -142,7 +142,7 @@ def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
         ledger = con._desk.purse.open()
         repeat(ledger, past, related=related)
         return {
-            "charge": typical(lambda i: ledger.charge(Request(f"new {i}", 0.001, mechanism="{}" * 200))),
+            "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism="{}" * 200))),
             "open the ledger": typical(lambda _: Ledger.open(f"{path}.ledger")),
             "con.budget": typical(lambda _: con.budget),
             "a new question": typical(lambda i: con.answer(f"SELECT count(*) FROM t WHERE a < {i}", epsilon=0.01)),

@@ -1,7 +1,7 @@
 """Matrix in, private answers out: strategies, exact noise, accounting, ledger. Knows no SQL."""
 
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
-from tacit.engine.accounting.ledger import Charge, Ledger, Request, StoredRelease, verify
+from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
 from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
 from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio
 from tacit.engine.mechanism.baselines import baselines
@@ -9,26 +9,25 @@ from tacit.engine.mechanism.calibrate import total_error
 from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
-from tacit.engine.mechanism.plan import Block, JointPlan, block_of
+from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
 from tacit.engine.mechanism.release import release
 from tacit.engine.search.optimize import optimize, strategies
 from tacit.engine.strategy import Privacy, Strategy
 
 __all__ = [
     "Amount",
-    "Block",
     "Charge",
+    "ChargeRequest",
     "Estimate",
     "JointPlan",
     "Ledger",
     "Measurement",
     "Privacy",
     "RatioAnswer",
-    "Request",
     "StoredRelease",
     "Strategy",
+    "TableWorkload",
     "baselines",
-    "block_of",
     "choose_plan",
     "choose_plan_for_error",
     "covered",
@@ -42,6 +41,7 @@ __all__ = [
     "ratio",
     "release",
     "strategies",
+    "table_workload",
     "to_confidence",
     "to_delta",
     "to_epsilon",

@@ -61,9 +61,9 @@ class Scan:
     The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per measure.
     ``cell_of`` maps each point of the grid to a cell, or to -1 for what no query counts.
 
-    Guarantee. A row adds non-negative integers that sum to exactly ``unit`` to the points of one line of the grid
-    (all of it to one point when nothing is summed), hence at most ``unit`` in total to the cells. It is a convex
-    mix of unit vectors; a norm is convex, so adding or removing a row moves L·x by at most ``unit`` times the
+    Guarantee. A row adds non-negative integers that sum to exactly ``one_row`` to the points of one line of the grid
+    (all of it to one point when nothing is summed), hence at most ``one_row`` in total to the cells. It is a convex
+    mix of unit vectors; a norm is convex, so adding or removing a row moves L·x by at most ``one_row`` times the
     largest column norm of L, in L1 and in L2. At most ``rows_per_unit`` rows of a privacy unit are kept, so a
     unit moves it by at most ``rows_per_unit`` times that. A public table is joined on a key of its own, so it adds
     columns and no row. Private tables are bounded one by one and then joined on the unit itself, so a unit has at
@@ -101,7 +101,7 @@ class Scan:
         return frozenset(names)
 
     @property
-    def unit(self) -> int:
+    def one_row(self) -> int:
         """What one whole row counts as in the integer vector x."""
         return UNIT if self.measures else 1
 

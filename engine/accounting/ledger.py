@@ -31,12 +31,12 @@ from tacit.engine.accounting.log import (
     standing_now,
     upgrade,
 )
-from tacit.engine.accounting.records import Balances, Charge, Request, StoredRelease
+from tacit.engine.accounting.records import Balances, Charge, ChargeRequest, StoredRelease
 from tacit.engine.accounting.terms import Terms, check_units
 from tacit.engine.accounting.verify import check, open_check
 from tacit.errors import BudgetError, InternalError, LedgerError
 
-__all__ = ["Balances", "Charge", "Entry", "Ledger", "Request", "StoredRelease", "Terms", "verify"]
+__all__ = ["Balances", "Charge", "ChargeRequest", "Entry", "Ledger", "StoredRelease", "Terms", "verify"]
 
 
 class Ledger:
@@ -183,7 +183,7 @@ class Ledger:
                 self._versions = last, older | latest
         return dict(self._versions[1])
 
-    def charge(self, request: Request) -> Charge:
+    def charge(self, request: ChargeRequest) -> Charge:
         """Pay for one release, or raise BudgetError and write nothing.
 
         A charge of the same analyst for the same fingerprint that covers the request and was never
@@ -213,7 +213,7 @@ class Ledger:
             )
         return Charge(entry.id, cost, *event.amount)
 
-    def quote(self, request: Request) -> Amount:
+    def quote(self, request: ChargeRequest) -> Amount:
         """What ``charge`` would add to what was spent, were it to be admitted. Writes nothing."""
         event = Event(to_amount(request.epsilon, request.delta), request.rho)
         with self.transaction(write=False) as connection:
@@ -340,7 +340,7 @@ class Ledger:
         return asked
 
     def affords(
-        self, analyst: str, cap: Amount | None, charge_ids: Sequence[int], request: Request | None = None
+        self, analyst: str, cap: Amount | None, charge_ids: Sequence[int], request: ChargeRequest | None = None
     ) -> bool:
         """Whether an analyst's cap admits reading these releases and then paying for ``request``."""
         with self.transaction(write=False) as connection:
@@ -362,7 +362,7 @@ class Ledger:
         """Ends a ledger in memory; a file needs no closing."""
         self._file.close()
 
-    def _admit(self, connection: sqlite3.Connection, request: Request, event: Event) -> Amount:
+    def _admit(self, connection: sqlite3.Connection, request: ChargeRequest, event: Event) -> Amount:
         whole = self._cap(connection)
         if request.cap is not None:
             whole = _smaller(whole, request.cap)
@@ -378,7 +378,7 @@ class Ledger:
             )
         return cost
 
-    def _unused(self, connection: sqlite3.Connection, request: Request, event: Event) -> Entry | None:
+    def _unused(self, connection: sqlite3.Connection, request: ChargeRequest, event: Event) -> Entry | None:
         candidates = entries(
             connection,
             self.path,

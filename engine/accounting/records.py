@@ -12,7 +12,7 @@ from tacit.engine.accounting.composition import Rule, Total, left
 
 
 @dataclass(frozen=True)
-class Request:
+class ChargeRequest:
     """A batch that wants to be paid."""
 
     fingerprint: str

@@ -15,7 +15,7 @@ from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio, si
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.linalg import one_thread, rebuild, row_norms, row_peaks, svd, times
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import Block
+from tacit.engine.mechanism.plan import TableWorkload
 from tacit.errors import InternalError
 
 Vector = NDArray[np.float64]
@@ -232,7 +232,7 @@ def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonneg
     """
     rows = np.arange(matrix_rows.shape[0], dtype=np.int64)
     return estimate_batch(
-        [Block(matrix_rows, rows)] if len(rows) else [],
+        [TableWorkload(matrix_rows, rows)] if len(rows) else [],
         [(m,) for m in measurements] if len(rows) else [],
         rows=len(rows),
         nonnegative=nonnegative,
@@ -240,7 +240,7 @@ def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonneg
 
 
 def estimate_batch(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     releases: Sequence[Sequence[Measurement]],
     *,
     rows: int | None = None,
@@ -252,7 +252,7 @@ def estimate_batch(
 
 
 def estimate_from(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     evidence: Sequence[Evidence],
     *,
     rows: int | None = None,
@@ -300,7 +300,7 @@ class _Solved:
     used: NDArray[np.bool_]
 
 
-def _unknown(block: Block) -> _Solved:
+def _unknown(block: TableWorkload) -> _Solved:
     m, n = block.matrix.shape
     none = np.zeros((m, 0))
     return _Solved(
@@ -308,7 +308,7 @@ def _unknown(block: Block) -> _Solved:
     )
 
 
-def _linear(block: Block, stack: Stack) -> _Solved:
+def _linear(block: TableWorkload, stack: Stack) -> _Solved:
     S, z = stack.questions, stack.answers
     B = _weighed(block.matrix, S, stack.level)
     known = np.asarray(row_peaks(block.matrix - times(B, S)) <= _ANSWERED * row_peaks(block.matrix))
@@ -322,7 +322,7 @@ def _linear(block: Block, stack: Stack) -> _Solved:
     return _Solved(B @ z, _fitted(S, z, stack.level), spread, known, used)
 
 
-def _nonnegative(block: Block, stack: Stack) -> _Solved:
+def _nonnegative(block: TableWorkload, stack: Stack) -> _Solved:
     x = fit(stack.questions, stack.answers[:, None])[:, 0]
     deviations = block.matrix @ simulate(stack.questions, x, stack.laplace > 0)
     nothing = np.zeros((len(block.rows), 0))

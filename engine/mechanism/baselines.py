@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma
-from tacit.engine.mechanism.plan import Block
+from tacit.engine.mechanism.plan import TableWorkload
 from tacit.errors import ProgrammingError
 
 Vector = NDArray[np.float64]
@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 256
 
 
 def baselines(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     query_of_row: Sequence[int] | NDArray[np.int64],
     epsilon: Any,
     delta: Any = 0,
@@ -45,7 +45,7 @@ def baselines(
     }
 
 
-def _split(blocks: Sequence[Block], queries: NDArray[np.int64], amount: Amount) -> Vector:
+def _split(blocks: Sequence[TableWorkload], queries: NDArray[np.int64], amount: Amount) -> Vector:
     result = np.zeros(len(queries))
     names = np.unique(queries)
     part = Amount(amount.epsilon / len(names), amount.delta / len(names)) if len(names) else amount
@@ -55,7 +55,7 @@ def _split(blocks: Sequence[Block], queries: NDArray[np.int64], amount: Amount) 
     return result
 
 
-def _results(blocks: Sequence[Block], rows: int, amount: Amount) -> Vector:
+def _results(blocks: Sequence[TableWorkload], rows: int, amount: Amount) -> Vector:
     """Noise on every row, in units of its largest entry, which is how tacit itself weighs rows."""
     size = np.zeros(rows)
     for block in blocks:
@@ -76,7 +76,7 @@ def _column_norms(matrix: NDArray[np.float64], size: Vector) -> tuple[float, flo
     return float(first.max(initial=0.0)), float(np.sqrt(second.max(initial=0.0)))
 
 
-def _histogram(blocks: Sequence[Block], rows: int, amount: Amount) -> Vector:
+def _histogram(blocks: Sequence[TableWorkload], rows: int, amount: Amount) -> Vector:
     noise = _noise(blocks, {1: [1.0] * len(blocks), 2: [1.0] * len(blocks)}, amount)
     result = np.zeros(rows)
     for block in blocks:
@@ -84,7 +84,7 @@ def _histogram(blocks: Sequence[Block], rows: int, amount: Amount) -> Vector:
     return result
 
 
-def _noise(blocks: Sequence[Block], norms: dict[int, list[Any]], amount: Amount) -> float:
+def _noise(blocks: Sequence[TableWorkload], norms: dict[int, list[Any]], amount: Amount) -> float:
     """The smaller standard deviation of Laplace and Gaussian noise; one unit may own rows in every table."""
     reach = {o: [b.rows_per_unit * float(v) for b, v in zip(blocks, norms[o], strict=True)] for o in (1, 2)}
     laplace = float(np.sqrt(2)) * sum(reach[1]) / float(amount.epsilon)
@@ -94,8 +94,8 @@ def _noise(blocks: Sequence[Block], norms: dict[int, list[Any]], amount: Amount)
     return min(laplace, sigma * float(np.linalg.norm(reach[2])))
 
 
-def _restricted(block: Block, rows: NDArray[np.int64]) -> Block:
+def _restricted(block: TableWorkload, rows: NDArray[np.int64]) -> TableWorkload:
     kept = np.isin(block.rows, rows)
     if kept.all():
         return block
-    return Block(block.matrix[kept], block.rows[kept], block.rows_per_unit, block.unit)
+    return TableWorkload(block.matrix[kept], block.rows[kept], block.rows_per_unit, block.one_row)

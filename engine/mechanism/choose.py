@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
 from tacit.engine.linalg import one_thread, row_peaks
 from tacit.engine.mechanism.lattice import round_strategy
-from tacit.engine.mechanism.plan import Block, JointPlan, Part, Strategy, Vector
+from tacit.engine.mechanism.plan import JointPlan, Strategy, TablePlan, TableWorkload, Vector
 from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
 
 def plan_release(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     *,
     privacy: Privacy,
     weights: NDArray[np.float64] | None = None,
@@ -42,7 +42,7 @@ def plan_release(
 
 
 def assemble(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     strategies: Sequence[Strategy],
     scales: Sequence[Vector],
     *,
@@ -53,14 +53,14 @@ def assemble(
     shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
     with one_thread():
         parts = tuple(
-            Part(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
+            TablePlan(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
             for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
         )
     return JointPlan(privacy, parts, rows)
 
 
 def choose_plan(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     epsilon: Any,
     delta: Any = 0,
     *,
@@ -75,7 +75,7 @@ def choose_plan(
 
 
 def choose_plan_for_error(
-    blocks: Sequence[Block],
+    blocks: Sequence[TableWorkload],
     error: Any,
     confidence: float = 0.95,
     delta: Any = 0,
@@ -94,7 +94,7 @@ def choose_plan_for_error(
     return plan, epsilon
 
 
-def _plans(blocks: Sequence[Block], delta: Decimal, **how: Any) -> list[JointPlan]:
+def _plans(blocks: Sequence[TableWorkload], delta: Decimal, **how: Any) -> list[JointPlan]:
     """The best plan of every kind that δ allows. A strategy forced by name may be for one kind only."""
     kinds: tuple[Privacy, ...] = ("pure",) if delta == 0 else ("pure", "approximate")
     found: list[JointPlan] = []
@@ -115,7 +115,7 @@ def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
     return [Fraction(p, sum(parts)) for p in parts]
 
 
-def _row_count(blocks: Sequence[Block], rows: int | None) -> int:
+def _row_count(blocks: Sequence[TableWorkload], rows: int | None) -> int:
     needed = max((int(block.rows.max(initial=-1)) + 1 for block in blocks), default=0)
     if rows is not None and rows < needed:
         raise InternalError("a block names a row that the batch does not have")
@@ -135,6 +135,6 @@ def _scaled(matrix: NDArray[np.float64], scale: Vector) -> NDArray[np.float64]:
     return matrix if (scale == 1.0).all() else matrix * scale[:, None]
 
 
-def _row_scales(block: Block, weights: Vector) -> Vector:
+def _row_scales(block: TableWorkload, weights: Vector) -> Vector:
     scales: Vector = np.sqrt(weights[block.rows]) / row_peaks(block.matrix)
     return scales

@@ -63,7 +63,7 @@ class Lattice:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Resolution:
     """How ``L_int @ x`` becomes the integers that are released, and how far one privacy unit moves them."""
 
     shift: int
@@ -103,14 +103,14 @@ def round_strategy(
     return best
 
 
-def released_grid(lattice: Lattice, rows_per_unit: int, unit: int, noise_per_sensitivity: float) -> Grid:
+def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, noise_per_sensitivity: float) -> Resolution:
     """The lattice that noise is added on, and the sensitivity there.
 
     Guarantee. Neighbours differ by one privacy unit, that is by at most k = ``rows_per_unit`` rows, each
-    of which adds non-negative parts that sum to exactly ``unit`` to the integer vector x. A row therefore
-    moves ``L_int @ x`` by ``unit`` times a convex mix of columns of ``L_int``, so by at most unit·norm in
-    the L1 (pure) or L2 (approximate) norm, and k rows by at most k·unit·norm. Division by unit·2^s
-    followed by rounding gives integers y with |y_i − y'_i| < |v_i − v'_i|/(unit·2^s) + 1, so over r
+    of which adds non-negative parts that sum to exactly ``one_row`` to the integer vector x. A row therefore
+    moves ``L_int @ x`` by ``one_row`` times a convex mix of columns of ``L_int``, so by at most one_row·norm in
+    the L1 (pure) or L2 (approximate) norm, and k rows by at most k·one_row·norm. Division by one_row·2^s
+    followed by rounding gives integers y with |y_i − y'_i| < |v_i − v'_i|/(one_row·2^s) + 1, so over r
     coordinates the distance is at most k·norm/2^s + r in L1 and k·norm/2^s + √r in L2 (Minkowski); without
     division it is exactly k·norm. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
     plan and on ε only, never on x.
@@ -121,17 +121,17 @@ def released_grid(lattice: Lattice, rows_per_unit: int, unit: int, noise_per_sen
     # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
     while reach * noise_per_sensitivity > 2.0 ** (52 + s):
         s += 1
-    shift = unit.bit_length() - 1 + s
+    shift = one_row.bit_length() - 1 + s
     if shift == 0:
-        return Grid(0, reach)
+        return Resolution(0, reach)
     if lattice.privacy == "pure":
-        return Grid(shift, (reach >> s) + r)
-    return Grid(shift, -(-reach >> s) + isqrt_up(r))
+        return Resolution(shift, (reach >> s) + r)
+    return Resolution(shift, -(-reach >> s) + isqrt_up(r))
 
 
-def exact_answers(lattice: Lattice, x: Integers, grid: Grid) -> NDArray[np.int64]:
+def exact_answers(lattice: Lattice, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
     """``L_int @ x`` on the released grid. Secret: only ``noise`` may see it."""
-    return coarsen(product(lattice.L_int, x), grid.shift)
+    return coarsen(product(lattice.L_int, x), resolution.shift)
 
 
 def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -19,7 +19,7 @@ from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
 from tacit.engine.inference.intervals import half_widths
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
-from tacit.engine.mechanism.lattice import Grid, Lattice, released_grid
+from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
 from tacit.engine.mechanism.noise import Kind, variance
 from tacit.engine.search.across import Share, joint_bound
 from tacit.engine.strategy import Privacy
@@ -49,7 +49,7 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class TableWorkload:
     """The part of a batch that reads one private table."""
 
     matrix: NDArray[np.float64] = field(repr=False)
@@ -58,7 +58,7 @@ class Block:
     """Which rows of the batch those are."""
     rows_per_unit: int = 1
     """k: one privacy unit owns at most so many rows of the table."""
-    unit: int = 1
+    one_row: int = 1
     """What one row adds to x in total: 1, or 2^F when x holds fixed-point parts."""
 
     def __post_init__(self) -> None:
@@ -67,22 +67,22 @@ class Block:
         largest = row_peaks(self.matrix)
         if not np.isfinite(largest).all() or not largest.all():
             raise InternalError("the rows of a block must be finite and not zero")
-        if self.rows_per_unit < 1 or self.unit < 1 or self.unit & (self.unit - 1):
-            raise InternalError("rows_per_unit must be positive and unit a power of two")
+        if self.rows_per_unit < 1 or self.one_row < 1 or self.one_row & (self.one_row - 1):
+            raise InternalError("rows_per_unit must be positive and one_row a power of two")
 
 
-def block_of(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, unit: int = 1) -> Block:
+def table_workload(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, one_row: int = 1) -> TableWorkload:
     """The block of one table's columns of the batch's matrix: its zero rows belong to other tables."""
     rows = np.flatnonzero(matrix.any(axis=1))
     inside = matrix if len(rows) == len(matrix) else matrix[rows]
-    return Block(np.ascontiguousarray(inside), rows.astype(np.int64), rows_per_unit, unit)
+    return TableWorkload(np.ascontiguousarray(inside), rows.astype(np.int64), rows_per_unit, one_row)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TablePlan:
     """One table's share of the plan."""
 
-    block: Block
+    block: TableWorkload
     strategy: Strategy
     lattice: Lattice
     """``lattice.B @ lattice.L`` is the block's matrix, unscaled."""
@@ -97,7 +97,7 @@ class Calibrated:
     """One part at one (ε, δ)."""
 
     kind: Kind
-    grid: Grid
+    grid: Resolution
     scale: float
     """In steps of the released grid."""
     step: int
@@ -119,7 +119,7 @@ class JointPlan:
     """How a batch will be measured. Data-free: made from the workload alone."""
 
     privacy: Privacy
-    parts: tuple[Part, ...]
+    parts: tuple[TablePlan, ...]
     rows: int
     """How many rows the batch has; rows that no part answers are exactly zero."""
 
@@ -129,7 +129,7 @@ class JointPlan:
         return " + ".join(dict.fromkeys(part.strategy.name for part in self.parts)) or "none"
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[TableWorkload, ...]:
         return tuple(part.block for part in self.parts)
 
     @cached_property
@@ -198,7 +198,7 @@ class JointPlan:
         """The noise of every part at (ε, δ).
 
         Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
-        part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_grid``).
+        part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_resolution``).
         Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
         composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
         divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
@@ -265,19 +265,19 @@ class JointPlan:
         return result
 
 
-def _calibrate_laplace(part: Part, epsilon: Fraction) -> Calibrated:
+def _calibrate_laplace(part: TablePlan, epsilon: Fraction) -> Calibrated:
     own = epsilon * part.share
     block = part.block
-    grid = released_grid(part.lattice, block.rows_per_unit, block.unit, float(1 / own))
+    grid = released_resolution(part.lattice, block.rows_per_unit, block.one_row, float(1 / own))
     scale = _fitting(laplace_scale(grid.sensitivity, own))
     return Calibrated("laplace", grid, scale, _step(part, grid), own)
 
 
-def _calibrate_gaussian(parts: Sequence[Part], amount: Amount) -> tuple[Calibrated, ...]:
+def _calibrate_gaussian(parts: Sequence[TablePlan], amount: Amount) -> tuple[Calibrated, ...]:
     bare = analytic_sigma(float(amount.epsilon), float(amount.delta))
     roots = [math.nextafter(math.sqrt(part.share), 0) if part.share < 1 else 1.0 for part in parts]
     grids = [
-        released_grid(part.lattice, part.block.rows_per_unit, part.block.unit, bare / root)
+        released_resolution(part.lattice, part.block.rows_per_unit, part.block.one_row, bare / root)
         for part, root in zip(parts, roots, strict=True)
     ]
     reaches = [grid.sensitivity / root for grid, root in zip(grids, roots, strict=True)]
@@ -297,9 +297,9 @@ def _fitting(scale: float) -> float:
     return scale
 
 
-def _step(part: Part, grid: Grid) -> int:
-    """x counts in 1/unit, so dividing by the unit is no change of scale; only the rest of the shift is."""
-    return part.lattice.exponent + grid.shift - (part.block.unit.bit_length() - 1)
+def _step(part: TablePlan, grid: Resolution) -> int:
+    """x counts in 1/one_row, so dividing by one_row is no change of scale; only the rest of the shift is."""
+    return part.lattice.exponent + grid.shift - (part.block.one_row.bit_length() - 1)
 
 
 def joint_error(errors: Sequence[float], privacy: Privacy) -> float:

@@ -75,7 +75,7 @@ def drawn(
     counts = con._desk.source.count(scan, bytes(32))
     plan = plan_release(compiled.blocks, privacy=privacy, rows=compiled.rows)
     one = estimate_batch(compiled.blocks, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
-    exact = block.matrix @ (counts / scan.unit)
+    exact = block.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads
     stream = np.random.default_rng(12)
     noise = stream.laplace(size=(draws, spread.laplace.shape[1])) @ spread.laplace.T

@@ -206,7 +206,7 @@ class Pair:
         release = self.here.draw()
         scale = np.concatenate([np.full(len(m.values), m.scale) for m in release])
         centres = [
-            np.concatenate([m.L @ (x / s.unit) for m, x, s in zip(release, t.counts, t.compiled.scans, strict=True)])
+            np.concatenate([m.L @ (x / s.one_row) for m, x, s in zip(release, t.counts, t.compiled.scans, strict=True)])
             for t in (self.here, self.there)
         ]
         a, b = ((z - centre) / scale for centre in centres)

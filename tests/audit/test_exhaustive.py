@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
-from tacit.engine import Block, measure, optimize, plan_release
+from tacit.engine import TableWorkload, measure, optimize, plan_release
 from tacit.engine.linalg import rebuild
 from tacit.engine.mechanism.exact import largest_column_norm
 from tacit.engine.mechanism.lattice import Lattice, exact_answers
-from tacit.engine.mechanism.plan import Calibrated, JointPlan, Part
+from tacit.engine.mechanism.plan import Calibrated, JointPlan, TablePlan
 from tacit.engine.strategy import Privacy
 
 from .cases import LONG
@@ -64,9 +64,9 @@ def neighbours(plan: JointPlan, noises: tuple[Calibrated, ...]) -> set[tuple[tup
     for part, noise in zip(plan.parts, noises, strict=True):
         block = part.block
         found = set()
-        for x in tables(block.matrix.shape[1], block.unit):
+        for x in tables(block.matrix.shape[1], block.one_row):
             v = exact_answers(part.lattice, x, noise.grid)
-            for move in moves(block.matrix.shape[1], block.rows_per_unit, block.unit):
+            for move in moves(block.matrix.shape[1], block.rows_per_unit, block.one_row):
                 found.add(tuple((exact_answers(part.lattice, x + move, noise.grid) - v).tolist()))
         per_part.append(sorted(found))
     return set(itertools.product(*per_part))
@@ -87,7 +87,7 @@ def largest_loss(difference: tuple[int, ...]) -> int:
 @pytest.mark.parametrize("strategy", [None, "results", "identity"])
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if LONG or name != "windows"])
 def test_pure(name: str, strategy: str | None, rows: int, unit: int) -> None:
-    block = Block(np.array(WORKLOADS[name], dtype=np.float64), np.arange(len(WORKLOADS[name])), rows, unit)
+    block = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(len(WORKLOADS[name])), rows, unit)
     plan = plan_release([block], privacy="pure", strategy=strategy)
     epsilon = Fraction(3, 10)
     (noise,) = noises = plan.calibrate(Decimal("0.3"))
@@ -99,8 +99,8 @@ def test_pure(name: str, strategy: str | None, rows: int, unit: int) -> None:
 def test_pure_over_two_tables() -> None:
     """One unit owns rows in both tables, and the losses add up."""
     blocks = [
-        Block(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=2),
-        Block(np.array([[1.0, 0.5]]), np.array([2]), unit=4),
+        TableWorkload(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=2),
+        TableWorkload(np.array([[1.0, 0.5]]), np.array([2]), one_row=4),
     ]
     plan = plan_release(blocks, privacy="pure")
     noises = plan.calibrate(Decimal("0.3"))
@@ -115,11 +115,11 @@ def coarse(strategies: list[list[list[int]]], privacy: Privacy, rows: int, unit:
     for number, entries in enumerate(strategies):
         L = np.array(entries, dtype=np.int64)
         order = 1 if privacy == "pure" else 2
-        block = Block(L.astype(np.float64), np.arange(len(L)) + 10 * number, rows, unit)
+        block = TableWorkload(L.astype(np.float64), np.arange(len(L)) + 10 * number, rows, unit)
         B = rebuild(block.matrix, L.astype(np.float64))
         lattice = Lattice(privacy, L, 0, largest_column_norm(L, order), B, 0.0)
         whole = optimize(block.matrix, privacy=privacy, strategy="results")
-        parts.append(Part(block, whole, lattice, np.ones(len(L)), Fraction(1, len(strategies))))
+        parts.append(TablePlan(block, whole, lattice, np.ones(len(L)), Fraction(1, len(strategies))))
     return JointPlan(privacy, tuple(parts), 10 * len(strategies))
 
 
@@ -204,7 +204,7 @@ def tail(t: int, sigma: mpmath.mpf) -> mpmath.mpf:
 @pytest.mark.parametrize("name", ["one", "all", "sum"])
 def test_gaussian_on_the_real_lattice(name: str, epsilon: float, delta: float, unit: int) -> None:
     """One coordinate at distance d: the worst event is {z ≥ t} with t = εσ²/d + d/2, and its δ is two tails."""
-    block = Block(np.array(WORKLOADS[name], dtype=np.float64), np.arange(1), 2, unit)
+    block = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(1), 2, unit)
     plan = plan_release([block], privacy="approximate")
     (noise,) = noises = plan.calibrate(epsilon, delta)
     worst = 0.0

@@ -76,7 +76,7 @@ def test_removing_any_unit_moves_no_more_than_is_charged_for(name: str, seed: in
         assert other.fingerprint == compiled.fingerprint
         for block, x, less in zip(compiled.blocks, here, there, strict=True):
             moved = x - less
-            allowed = block.rows_per_unit * block.unit
+            allowed = block.rows_per_unit * block.one_row
             assert (moved >= 0).all() and moved.sum() <= allowed, "the sensitivity is too small"
             reached = reached or moved.sum() > allowed / 2
     assert reached or name.startswith("joined"), "the bound is not merely large"

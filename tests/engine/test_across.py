@@ -6,18 +6,18 @@ import itertools
 
 import numpy as np
 import pytest
-from tacit.engine import Block, optimize, plan_release
+from tacit.engine import TableWorkload, optimize, plan_release
 from tacit.engine.search.across import Share, corners, joint_bound
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
 
 from .workloads import paper, prefix
 
 
-def joint(tables: list[tuple[Matrix, int]]) -> list[Block]:
+def joint(tables: list[tuple[Matrix, int]]) -> list[TableWorkload]:
     """The tables' blocks, one below the other."""
     starts = np.cumsum([0, *(len(W) for W, _ in tables)])
     return [
-        Block(W, np.arange(start, start + len(W)), rows_per_unit=k)
+        TableWorkload(W, np.arange(start, start + len(W)), rows_per_unit=k)
         for (W, k), start in zip(tables, starts, strict=False)
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import choose_plan
-from tacit.engine.mechanism.plan import Block, block_of
+from tacit.engine.mechanism.plan import TableWorkload, table_workload
 from tacit.errors import ProgrammingError
 
 from .workloads import paper, ranges
@@ -18,7 +18,7 @@ ROOT = math.sqrt(2)
 
 
 def test_the_papers_example() -> None:
-    found = baselines([block_of(paper())], [0, 1, 2], 0.5)
+    found = baselines([table_workload(paper())], [0, 1, 2], 0.5)
     assert found["split"] == pytest.approx([6 * ROOT] * 3)
     assert found["results"] == pytest.approx([4 * ROOT] * 3)
     assert found["histogram"] == pytest.approx([4 * ROOT, 4, 4])
@@ -27,19 +27,22 @@ def test_the_papers_example() -> None:
 def test_rows_of_one_query_share_its_part() -> None:
     """A GROUP BY over disjoint groups costs like one count."""
     W = np.vstack([np.eye(3), np.ones((1, 3))])
-    found = baselines([block_of(W)], [0, 0, 0, 1], 1)
+    found = baselines([table_workload(W)], [0, 0, 0, 1], 1)
     assert found["split"] == pytest.approx([2 * ROOT] * 4)
 
 
 def test_sums_are_in_units_of_their_clamp() -> None:
     W = np.array([[0.0, 250.0], [1.0, 1.0]])
-    found = baselines([block_of(W)], [0, 1], 1)
+    found = baselines([table_workload(W)], [0, 1], 1)
     assert found["results"] == pytest.approx([250 * 2 * ROOT, 2 * ROOT])
     assert found["histogram"] == pytest.approx([250 * ROOT, ROOT * ROOT])
 
 
 def test_one_unit_may_own_rows_in_every_table() -> None:
-    blocks = [Block(np.ones((1, 1)), np.array([0]), rows_per_unit=3), Block(np.ones((1, 1)), np.array([1]))]
+    blocks = [
+        TableWorkload(np.ones((1, 1)), np.array([0]), rows_per_unit=3),
+        TableWorkload(np.ones((1, 1)), np.array([1])),
+    ]
     found = baselines(blocks, [0, 1], 1)
     assert found["split"] == pytest.approx([6 * ROOT, 2 * ROOT])
     for name in ("results", "histogram"):
@@ -52,14 +55,14 @@ def test_one_unit_may_own_rows_in_every_table() -> None:
 def test_gaussian_where_it_is_better() -> None:
     W = np.tril(np.ones((100, 100)))
     sigma = analytic_sigma(1.0, 1e-6)
-    found = baselines([block_of(W)], np.zeros(100, dtype=np.int64), 1, 1e-6)
+    found = baselines([table_workload(W)], np.zeros(100, dtype=np.int64), 1, 1e-6)
     assert found["results"] == pytest.approx([sigma * 10] * 100)
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_plan_is_never_worse(delta: float) -> None:
     W = ranges(16, 10)
-    blocks = [block_of(W)]
+    blocks = [table_workload(W)]
     plan = choose_plan(blocks, 1, delta)
     for name, stderr in baselines(blocks, range(16), 1, delta).items():
         assert plan.total_error(1, delta) <= 1.001 * (stderr**2).sum(), name
@@ -67,4 +70,4 @@ def test_a_plan_is_never_worse(delta: float) -> None:
 
 def test_rows_without_a_query_are_refused() -> None:
     with pytest.raises(ProgrammingError):
-        baselines([block_of(paper())], [0, 1], 1)
+        baselines([table_workload(paper())], [0, 1], 1)

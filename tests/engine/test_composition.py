@@ -23,9 +23,9 @@ from tacit.engine.accounting.composition import (
     rho_of_pure,
     rule_named,
 )
-from tacit.engine.accounting.ledger import Ledger, Request, verify
+from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.engine.mechanism.choose import plan_release
-from tacit.engine.mechanism.plan import block_of
+from tacit.engine.mechanism.plan import table_workload
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 from .workloads import prefix
@@ -76,22 +76,22 @@ def test_zcdp_states_epsilon_rounded_up() -> None:
 
 
 def test_ten_gaussian_batches_cost_far_less_under_zcdp(tmp_path: Path) -> None:
-    plan = plan_release([block_of(prefix(8))], privacy="approximate", strategy="identity")
+    plan = plan_release([table_workload(prefix(8))], privacy="approximate", strategy="identity")
     cost = {"epsilon": Decimal("0.3"), "delta": Decimal("1e-8"), "rho": plan.rho(0.3, 1e-8)}
     summed = Ledger.create(tmp_path / "sum.ledger", 3, 1e-6)
     zcdp = Ledger.create(tmp_path / "zcdp.ledger", 3, 1e-6, rule="zcdp")
     for i in range(10):
         for ledger in (summed, zcdp):
-            ledger.charge(Request(f"f{i}", **cost))
+            ledger.charge(ChargeRequest(f"f{i}", **cost))
     assert summed.spent().epsilon == 3
     assert zcdp.spent().epsilon < Decimal("1.1")
     assert Ledger.open(zcdp.path or "").rule == "zcdp"
     with pytest.raises(BudgetError):
-        summed.charge(Request("more", **cost))
+        summed.charge(ChargeRequest("more", **cost))
     granted = 10
     with pytest.raises(BudgetError) as caught:
         while True:
-            zcdp.charge(Request(f"f{granted}", **cost))
+            zcdp.charge(ChargeRequest(f"f{granted}", **cost))
             granted += 1
     assert granted > 50
     assert zcdp.spent().epsilon <= 3
@@ -106,17 +106,17 @@ def test_a_zcdp_ledger_needs_delta_and_rho(tmp_path: Path) -> None:
         Ledger.create(tmp_path / "x.ledger", 3, rule="zcdp")
     ledger = Ledger.create(tmp_path / "x.ledger", 3, 1e-6, rule="zcdp")
     with pytest.raises(InternalError):
-        ledger.charge(Request("a", 0.1))
+        ledger.charge(ChargeRequest("a", 0.1))
     assert ledger.spent().epsilon == 0
-    ledger.charge(Request("a", 0.1, rho=rho_of_pure(Decimal("0.1"))))
-    unused = ledger.charge(Request("a", 0.1, rho=rho_of_pure(Decimal("0.1"))))
+    ledger.charge(ChargeRequest("a", 0.1, rho=rho_of_pure(Decimal("0.1"))))
+    unused = ledger.charge(ChargeRequest("a", 0.1, rho=rho_of_pure(Decimal("0.1"))))
     assert unused.cost.epsilon == 0
-    dearer = ledger.charge(Request("a", 0.1, rho=Decimal("0.1")))
+    dearer = ledger.charge(ChargeRequest("a", 0.1, rho=Decimal("0.1")))
     assert dearer.id != unused.id, "an unused charge covers no more rho than it paid"
 
 
 def test_plans_state_their_rho() -> None:
-    blocks = [block_of(prefix(4))]
+    blocks = [table_workload(prefix(4))]
     pure, gaussian = (plan_release(blocks, privacy=p, strategy="identity") for p in ("pure", "approximate"))
     assert pure.rho(0.2) == Decimal("0.02")
     (noise,) = gaussian.calibrate(1, 1e-6)
@@ -134,7 +134,7 @@ def test_realised_agrees_with_the_accountant() -> None:
 
 def test_the_cap_can_be_raised_and_not_lowered(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1, 1e-9)
-    ledger.charge(Request("a", 1))
+    ledger.charge(ChargeRequest("a", 1))
     assert curator.raise_cap(ledger, 2, 1e-9) == ledger.cap == (2, Decimal("1e-9"))
     assert Ledger.open(tmp_path / "x.ledger").left().epsilon == 1
     for lower in ((1.5, 1e-9), (2, 0)):
@@ -155,7 +155,7 @@ def test_versions(tmp_path: Path) -> None:
 
 def test_a_backup_is_a_sound_ledger(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 1)
-    ledger.store(ledger.charge(Request("a", 0.5)).id, b"z")
+    ledger.store(ledger.charge(ChargeRequest("a", 0.5)).id, b"z")
     copy = tmp_path / "copy.ledger"
     curator.backup(ledger, copy)
     assert verify(copy) == verify(tmp_path / "x.ledger") == 4

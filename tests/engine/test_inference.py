@@ -10,7 +10,7 @@ from tacit.engine.inference.estimate import covered, estimate, estimate_batch, e
 from tacit.engine.mechanism.choose import plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import Block, block_of
+from tacit.engine.mechanism.plan import TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError
 
@@ -21,7 +21,7 @@ X = np.array([120, 7, 0, 33])
 
 @pytest.mark.parametrize("strategy", [None, "identity", "results", "lrm"])
 def test_answers_add_up(strategy: str | None) -> None:
-    blocks = [block_of(paper())]
+    blocks = [table_workload(paper())]
     plan = plan_release(blocks, privacy="pure", strategy=strategy)
     answer = estimate(paper(), measure(plan, [X], 0.1))
     assert abs(answer.values[0] - answer.values[1] - answer.values[2]) <= 1e-9 * max(1, abs(answer.values[0]))
@@ -37,7 +37,7 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
     delta = 0 if privacy == "pure" else 1e-6
     x = np.arange(W.shape[1])
     for strategy in ("identity", "results"):
-        plan = plan_release([block_of(W)], privacy=privacy, strategy=strategy)
+        plan = plan_release([table_workload(W)], privacy=privacy, strategy=strategy)
         answer = estimate(W, measure(plan, [x], 1e5, delta))
         assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
         assert (answer.stderr <= np.abs(W).max(axis=1)).all()
@@ -45,7 +45,7 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
 
 
 def test_two_releases_are_better_than_one() -> None:
-    blocks = [block_of(prefix(6))]
+    blocks = [table_workload(prefix(6))]
     pure, gaussian = (plan_release(blocks, privacy=p) for p in ("pure", "approximate"))
     x = [np.arange(6)]
     first, second = measure(pure, x, 0.5), measure(gaussian, x, 0.5, 1e-6)
@@ -61,7 +61,7 @@ def test_two_releases_are_better_than_one() -> None:
 def test_combined_errors_are_the_true_ones() -> None:
     """Mixed Laplace and Gaussian releases of different strategies: spread, coverage and covariance."""
     W = prefix(4)
-    blocks = [block_of(W)]
+    blocks = [table_workload(W)]
     pure = plan_release(blocks, privacy="pure")
     gaussian = plan_release(blocks, privacy="approximate", strategy="identity")
     rounds = 700
@@ -80,8 +80,8 @@ def test_combined_errors_are_the_true_ones() -> None:
 
 def test_covariance() -> None:
     W = np.array([[1.0, 1], [1, 0], [0, 1]])
-    other = block_of(np.vstack([np.zeros((3, 1)), np.ones((1, 1))]))
-    blocks = [block_of(np.vstack([W, np.zeros((1, 2))])), other]
+    other = table_workload(np.vstack([np.zeros((3, 1)), np.ones((1, 1))]))
+    blocks = [table_workload(np.vstack([W, np.zeros((1, 2))])), other]
     plan = plan_release(blocks, privacy="pure", strategy="identity")
     answer = estimate_batch(blocks, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
     variance = answer.stderr**2
@@ -93,7 +93,7 @@ def test_covariance() -> None:
 def test_average_with_exact_covariance() -> None:
     """SUM and COUNT of one group in fixed point: the mean of values clamped to [0, 10]."""
     W = np.array([[0.0, 10.0], [1.0, 1.0]])
-    plan = plan_release([block_of(W, unit=2**20)], privacy="pure")
+    plan = plan_release([table_workload(W, one_row=2**20)], privacy="pure")
     x = np.array([600, 400]) * 2**20  # a thousand rows with mean 4
     hits = 0
     for _ in range(400):
@@ -104,7 +104,7 @@ def test_average_with_exact_covariance() -> None:
 
 
 def test_what_was_released_covers_its_row_space() -> None:
-    plan = plan_release([block_of(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper())], privacy="pure")
     measurements = measure(plan, [X], 1)
     rows = np.array([[1.0, 1, 0, 0], [2, 2, -1, -1], [1, 0, 0, 0]])
     assert covered(rows, measurements).tolist() == [True, True, False]
@@ -117,8 +117,8 @@ def test_what_was_released_covers_its_row_space() -> None:
 
 
 def test_measurements_of_other_cells_do_not_mix() -> None:
-    one = measure(plan_release([block_of(prefix(3))], privacy="pure"), [np.arange(3)], 1)
-    other = measure(plan_release([block_of(prefix(4))], privacy="pure"), [np.arange(4)], 1)
+    one = measure(plan_release([table_workload(prefix(3))], privacy="pure"), [np.arange(3)], 1)
+    other = measure(plan_release([table_workload(prefix(4))], privacy="pure"), [np.arange(4)], 1)
     with pytest.raises(InternalError):
         estimate(prefix(3), [*one, *other])
 
@@ -130,7 +130,7 @@ def test_nothing_to_estimate() -> None:
 
 def test_nonnegative_cells_and_consistent_answers() -> None:
     W = ranges(20, 10)
-    plan = plan_release([block_of(W)], privacy="pure")
+    plan = plan_release([table_workload(W)], privacy="pure")
     x = np.array([0, 0, 500, 0, 0, 3, 0, 40, 0, 0])
     answer = estimate(W, measure(plan, [x], 0.2), nonnegative=True)
     assert answer.cells[0].min() >= 0
@@ -162,7 +162,7 @@ def test_measurements_of_any_noise_go_together() -> None:
 
 def test_what_is_not_determined_has_no_error_bar() -> None:
     rows = np.array([[1.0, 1], [1, 0]])
-    block = Block(rows, np.arange(2))
+    block = TableWorkload(rows, np.arange(2))
     found = estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
     assert found.values[0] == pytest.approx(7)
     assert np.isinf(found.stderr[1])

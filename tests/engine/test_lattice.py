@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tacit.engine.linalg import rebuild, residual
 from tacit.engine.mechanism.exact import LARGEST, coarsen, integer_vector, largest_column_norm, product
-from tacit.engine.mechanism.lattice import BITS, Privacy, exact_answers, released_grid, round_strategy
+from tacit.engine.mechanism.lattice import BITS, Privacy, exact_answers, released_resolution, round_strategy
 from tacit.errors import InternalError, ProgrammingError
 
 from .workloads import WORKLOADS, Matrix, candidate_strategies, plain
@@ -35,7 +35,7 @@ def test_rounding_costs_at_most_a_thousandth(W: Matrix, L: Matrix, privacy: Priv
     order = 1 if privacy == "pure" else 2
     assert np.linalg.norm(lattice.L, order, axis=0).max() <= lattice.sensitivity * (1 + 1e-15)
     step = Fraction(2) ** lattice.exponent
-    grid = released_grid(lattice, 1, 1, 1.0)
+    grid = released_resolution(lattice, 1, 1, 1.0)
     assert step * 2**grid.shift >= Fraction(lattice.sensitivity) / 2 ** (BITS + 2), "the released lattice is too fine"
 
 
@@ -116,7 +116,7 @@ def test_sensitivity_bounds_every_neighbour(privacy: Privacy, unit: int, k: int)
     one_row = [p for p in itertools.product(range(unit + 1), repeat=3) if sum(p) == unit]
     for bits in (2, 5):
         lattice = round_strategy(L, W @ np.linalg.pinv(L) @ L, privacy, bits=bits)
-        grid = released_grid(lattice, k, unit, 1.0)
+        grid = released_resolution(lattice, k, unit, 1.0)
         seen = 0.0
         rng = np.random.default_rng(0)
         for base in rng.integers(0, 7 * unit, size=(6, 3)):
@@ -132,7 +132,7 @@ def test_sensitivity_bounds_every_neighbour(privacy: Privacy, unit: int, k: int)
 
 def test_tiny_epsilon_coarsens_instead_of_saturating() -> None:
     lattice = round_strategy(np.eye(3), np.eye(3), "pure")
-    plain_grid, coarse = released_grid(lattice, 1, 1, 1.0), released_grid(lattice, 1000, 1, 1e9)
+    plain_grid, coarse = released_resolution(lattice, 1, 1, 1.0), released_resolution(lattice, 1000, 1, 1e9)
     assert plain_grid.shift == 0 and plain_grid.sensitivity == lattice.norm
     assert coarse.shift > 0
     assert coarse.sensitivity * 1e9 <= 2.0**52 * 1.01

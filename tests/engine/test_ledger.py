@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tacit.engine.accounting.amounts import Amount
-from tacit.engine.accounting.ledger import Ledger, Request, verify
+from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 
@@ -27,62 +27,62 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
 
 def test_charges_add_up_exactly_to_the_cap(ledger: Ledger) -> None:
     for i in range(10):
-        ledger.charge(Request(f"f{i}", 0.1, 1e-7))
+        ledger.charge(ChargeRequest(f"f{i}", 0.1, 1e-7))
     assert ledger.spent() == ledger.cap == amount("1", "0.000001")
     assert ledger.left() == amount("0")
     with pytest.raises(BudgetError):
-        ledger.charge(Request("more", Decimal("1e-300")))
+        ledger.charge(ChargeRequest("more", Decimal("1e-300")))
 
 
 def test_a_refusal_says_what_was_asked_and_left_and_writes_nothing(ledger: Ledger) -> None:
-    ledger.charge(Request("a", 0.75))
+    ledger.charge(ChargeRequest("a", 0.75))
     before = ledger.entries()
     with pytest.raises(BudgetError, match=r"epsilon 0\.5.*0\.25 left.*0\.25 is missing") as caught:
-        ledger.charge(Request("b", 0.5))
+        ledger.charge(ChargeRequest("b", 0.5))
     assert caught.value.asked == amount("0.5")
     assert caught.value.left == amount("0.25", "0.000001")
     with pytest.raises(BudgetError, match=r"delta"):
-        ledger.charge(Request("b", 0.1, 2e-6))
+        ledger.charge(ChargeRequest("b", 0.1, 2e-6))
     assert ledger.entries() == before
 
 
 @pytest.mark.parametrize("epsilon", [float("nan"), 0, -1, float("inf"), "0.1", None, True])
 def test_what_is_no_amount_is_refused_before_anything_is_written(ledger: Ledger, epsilon: Any) -> None:
     with pytest.raises(PrivacyParameterError):
-        ledger.charge(Request("a", epsilon))
+        ledger.charge(ChargeRequest("a", epsilon))
     assert ledger.spent() == amount("0")
 
 
 def test_an_unreleased_charge_is_handed_back(ledger: Ledger) -> None:
-    first = ledger.charge(Request("a", 0.5, 1e-7))
-    again = ledger.charge(Request("a", 0.5, 1e-7))
-    smaller = ledger.charge(Request("a", 0.25))
+    first = ledger.charge(ChargeRequest("a", 0.5, 1e-7))
+    again = ledger.charge(ChargeRequest("a", 0.5, 1e-7))
+    smaller = ledger.charge(ChargeRequest("a", 0.25))
     assert first.cost == amount("0.5", "1e-7")
     assert again.id == smaller.id == first.id
     assert again.cost == smaller.cost == amount("0")
     assert ledger.spent().epsilon == Decimal("0.5")
-    other_analyst = ledger.charge(Request("a", 0.1, analyst="ana"))
-    other_batch = ledger.charge(Request("b", 0.1))
+    other_analyst = ledger.charge(ChargeRequest("a", 0.1, analyst="ana"))
+    other_batch = ledger.charge(ChargeRequest("b", 0.1))
     assert len({first.id, other_analyst.id, other_batch.id}) == 3
 
 
 def test_an_unreleased_charge_covers_no_more_than_it_paid(ledger: Ledger) -> None:
-    first = ledger.charge(Request("a", 0.25))
-    assert ledger.charge(Request("a", 0.5)).id != first.id
-    assert ledger.charge(Request("a", 0.1, 1e-9)).id != first.id
+    first = ledger.charge(ChargeRequest("a", 0.25))
+    assert ledger.charge(ChargeRequest("a", 0.5)).id != first.id
+    assert ledger.charge(ChargeRequest("a", 0.1, 1e-9)).id != first.id
     assert ledger.spent() == amount("0.85", "1e-9")
 
 
 def test_a_released_charge_is_not_handed_back(ledger: Ledger) -> None:
-    first = ledger.charge(Request("a", 0.25))
+    first = ledger.charge(ChargeRequest("a", 0.25))
     ledger.store(first.id, b"z")
-    second = ledger.charge(Request("a", 0.25))
+    second = ledger.charge(ChargeRequest("a", 0.25))
     assert second.id != first.id
     assert second.cost.epsilon == Decimal("0.25")
 
 
 def test_the_first_release_wins(ledger: Ledger) -> None:
-    charge = ledger.charge(Request("a", 0.25, mechanism='{"k":1}'))
+    charge = ledger.charge(ChargeRequest("a", 0.25, mechanism='{"k":1}'))
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"first") == b"first"
     assert ledger.store(charge.id, b"second") == b"first"
@@ -93,7 +93,7 @@ def test_the_first_release_wins(ledger: Ledger) -> None:
 
 
 def test_a_race_to_store_has_one_winner(ledger: Ledger) -> None:
-    charge = ledger.charge(Request("a", 0.25))
+    charge = ledger.charge(ChargeRequest("a", 0.25))
     barrier = threading.Barrier(8)
     seen: list[bytes] = []
 
@@ -117,19 +117,19 @@ def test_a_release_needs_a_charge(ledger: Ledger) -> None:
 
 def test_releases_come_oldest_first(ledger: Ledger) -> None:
     for i in range(3):
-        ledger.store(ledger.charge(Request("a", 0.1)).id, str(i).encode())
+        ledger.store(ledger.charge(ChargeRequest("a", 0.1)).id, str(i).encode())
     assert [r.payload for r in ledger.releases("a")] == [b"0", b"1", b"2"]
 
 
 def test_an_analyst_is_bound_by_both_caps(ledger: Ledger) -> None:
     own = amount("0.5", "1e-6")
-    ledger.charge(Request("a", 0.4, analyst="ana", analyst_cap=own))
+    ledger.charge(ChargeRequest("a", 0.4, analyst="ana", analyst_cap=own))
     with pytest.raises(BudgetError, match="'ana'") as caught:
-        ledger.charge(Request("b", 0.2, analyst="ana", analyst_cap=own))
+        ledger.charge(ChargeRequest("b", 0.2, analyst="ana", analyst_cap=own))
     assert caught.value.left.epsilon == Decimal("0.1")
-    ledger.charge(Request("b", 0.5, analyst="ben"))
+    ledger.charge(ChargeRequest("b", 0.5, analyst="ben"))
     with pytest.raises(BudgetError, match="the budget has") as caught:
-        ledger.charge(Request("c", 0.2, analyst="cem", analyst_cap=own))
+        ledger.charge(ChargeRequest("c", 0.2, analyst="cem", analyst_cap=own))
     assert ledger.left("ana", own).epsilon == Decimal("0.1")
     assert ledger.left("cem", own).epsilon == Decimal("0.1")
     assert ledger.spent("ana").epsilon == Decimal("0.4")
@@ -138,14 +138,14 @@ def test_an_analyst_is_bound_by_both_caps(ledger: Ledger) -> None:
 
 def test_a_smaller_cap_of_the_connection_binds(ledger: Ledger) -> None:
     with pytest.raises(BudgetError):
-        ledger.charge(Request("a", 0.4, cap=amount("0.3")))
+        ledger.charge(ChargeRequest("a", 0.4, cap=amount("0.3")))
     assert ledger.left(cap=amount("0.3")).epsilon == Decimal("0.3")
     with pytest.raises(BudgetError):
-        ledger.charge(Request("a", 1.5, cap=amount("30")))
+        ledger.charge(ChargeRequest("a", 1.5, cap=amount("30")))
 
 
 def test_reading_counts_once_against_the_readers_cap(ledger: Ledger) -> None:
-    charge = ledger.charge(Request("a", 0.4, analyst="ana"))
+    charge = ledger.charge(ChargeRequest("a", 0.4, analyst="ana"))
     ledger.store(charge.id, b"x")
     assert ledger.admit_read(charge.id, "ana", amount("0.1")) == amount("0")
     assert ledger.admit_read(charge.id, None) == amount("0")
@@ -156,7 +156,7 @@ def test_reading_counts_once_against_the_readers_cap(ledger: Ledger) -> None:
     with pytest.raises(BudgetError, match="'cem'"):
         ledger.admit_read(charge.id, "cem", amount("0.3"))
     with pytest.raises(BudgetError):
-        ledger.charge(Request("b", 0.2, analyst="ben", analyst_cap=amount("0.5")))
+        ledger.charge(ChargeRequest("b", 0.2, analyst="ben", analyst_cap=amount("0.5")))
     with pytest.raises(InternalError):
         ledger.admit_read(77, "ben", amount("0.5"))
 
@@ -164,7 +164,7 @@ def test_reading_counts_once_against_the_readers_cap(ledger: Ledger) -> None:
 def test_the_cap_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     first = Ledger.open_or_create(path, 1, 1e-9)
-    first.charge(Request("a", 0.5))
+    first.charge(ChargeRequest("a", 0.5))
     second = Ledger.open_or_create(path, 100)
     assert second.cap == amount("1", "1e-9")
     assert second.salt == first.salt and len(first.salt) == 32
@@ -177,7 +177,7 @@ def test_the_cap_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
 
 def test_create_never_overwrites(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
-    Ledger.create(path, 1).charge(Request("a", 1))
+    Ledger.create(path, 1).charge(ChargeRequest("a", 1))
     with pytest.raises(LedgerError, match="already"):
         Ledger.create(path, 1)
     assert Ledger.open(path).left() == amount("0")
@@ -198,7 +198,7 @@ def test_unknown_rule(tmp_path: Path) -> None:
 def test_verify_counts_entries(tmp_path: Path) -> None:
     path = tmp_path / "sub dir & ?#%.ledger"
     ledger = Ledger.create(path, 1)
-    ledger.store(ledger.charge(Request("a", 0.1)).id, b"x")
+    ledger.store(ledger.charge(ChargeRequest("a", 0.1)).id, b"x")
     assert verify(path) == 3
 
 
@@ -226,14 +226,14 @@ def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -
 
 def _seconds(ledger: Ledger, i: int) -> float:
     start = time.perf_counter()
-    ledger.charge(Request(f"new {i}", 0.1))
+    ledger.charge(ChargeRequest(f"new {i}", 0.1))
     return time.perf_counter() - start
 
 
 def test_releases_are_found_by_what_they_are_about(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", 10)
     for i, subjects in enumerate((["visits"], ["visits", "labs", "visits"], [])):
-        ledger.store(ledger.charge(Request(f"f{i}", 1)).id, f"{i}".encode(), subjects)
+        ledger.store(ledger.charge(ChargeRequest(f"f{i}", 1)).id, f"{i}".encode(), subjects)
     assert [r.payload for r in ledger.releases_about("visits")] == [b"0", b"1"]
     assert [r.payload for r in ledger.releases_about("labs")] == [b"1"]
     assert ledger.releases_about("nothing") == ()
@@ -244,7 +244,7 @@ def test_a_quote_is_what_charging_adds() -> None:
     for rule, delta in (("sum", 0), ("zcdp", 1e-6)):
         ledger = Ledger.create(None, 10, delta, rule=rule)
         for name in ("a", "b"):
-            request = Request(name, 0.1, rho=Decimal("0.005"))
+            request = ChargeRequest(name, 0.1, rho=Decimal("0.005"))
             quoted = ledger.quote(request)
             assert ledger.charge(request).cost == quoted
             assert ledger.quote(request).epsilon == 0, "a charge that was never released is handed back"
@@ -252,9 +252,9 @@ def test_a_quote_is_what_charging_adds() -> None:
 
 def test_what_an_analyst_can_afford() -> None:
     ledger = Ledger.create(None, 10)
-    paid = ledger.charge(Request("a", 1, analyst="bob"))
+    paid = ledger.charge(ChargeRequest("a", 1, analyst="bob"))
     cap = Amount(Decimal("1.5"), Decimal(0))
     assert ledger.affords("ana", cap, [paid.id])
-    assert ledger.affords("ana", cap, [paid.id], Request("b", 0.5))
-    assert not ledger.affords("ana", cap, [paid.id], Request("b", 0.6))
-    assert ledger.affords("ana", None, [paid.id], Request("b", 9))
+    assert ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.5))
+    assert not ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.6))
+    assert ledger.affords("ana", None, [paid.id], ChargeRequest("b", 9))

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from tacit.engine.accounting import file as ledger_file
-from tacit.engine.accounting.ledger import Ledger, Request, verify
+from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
 FORK = multiprocessing.get_context("fork")
@@ -41,7 +41,7 @@ def spend(path: str, barrier: Barrier, results: Any, number: int) -> None:
     granted = 0
     while True:
         try:
-            ledger.charge(Request(f"{number} {granted}", 0.1))
+            ledger.charge(ChargeRequest(f"{number} {granted}", 0.1))
         except BudgetError:
             break
         granted += 1
@@ -85,7 +85,7 @@ def charge_and_store(path: Path, run: int, pipe: int) -> None:
     """A process that lives until it is killed, and says what it has been told."""
     ledger = Ledger.open(path)
     for i in itertools.count():
-        charge = ledger.charge(Request(f"{run} {i}", 0.001))
+        charge = ledger.charge(ChargeRequest(f"{run} {i}", 0.001))
         os.write(pipe, f"charged {charge.id}\n".encode())
         ledger.store(charge.id, f"draw for {charge.id}".encode() * 100)
         os.write(pipe, f"stored {charge.id}\n".encode())
@@ -126,14 +126,14 @@ def test_killed_between_charge_and_store(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     Ledger.create(path, 1)
     code = (
-        "import os, sys, signal; from tacit.engine.accounting.ledger import Ledger, Request;"
-        "Ledger.open(sys.argv[1]).charge(Request('a', 0.5)); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, sys, signal; from tacit.engine.accounting.ledger import Ledger, ChargeRequest;"
+        "Ledger.open(sys.argv[1]).charge(ChargeRequest('a', 0.5)); os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
     ledger = Ledger.open(path)
     assert ledger.spent().epsilon == Decimal("0.5")
     assert ledger.releases("a") == ()
-    again = ledger.charge(Request("a", 0.5))
+    again = ledger.charge(ChargeRequest("a", 0.5))
     assert again.cost.epsilon == 0
     assert ledger.store(again.id, b"z") == b"z"
     assert ledger.spent().epsilon == Decimal("0.5")
@@ -145,9 +145,9 @@ def test_a_forked_process_shares_the_file_and_not_the_memory(tmp_path: Path) -> 
     if pid == 0:
         code = 1
         try:
-            file.charge(Request("child", 0.5))
+            file.charge(ChargeRequest("child", 0.5))
             try:
-                memory.charge(Request("child", 0.5))
+                memory.charge(ChargeRequest("child", 0.5))
             except LedgerError:
                 code = 0
         finally:
@@ -162,7 +162,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ledger") / "x.ledger"
     ledger = Ledger.create(path, 10)
     for i in range(20):
-        ledger.store(ledger.charge(Request(f"f{i}", 0.1, analyst="ana")).id, bytes([i]) * 3000)
+        ledger.store(ledger.charge(ChargeRequest(f"f{i}", 0.1, analyst="ana")).id, bytes([i]) * 3000)
     return path
 
 
@@ -236,10 +236,10 @@ def test_a_ledger_that_went_back_in_time_is_refused_while_open(tmp_path: Path) -
     path, copy = tmp_path / "x.ledger", tmp_path / "copy"
     ledger = Ledger.create(path, 1)
     shutil.copy(path, copy)
-    ledger.charge(Request("a", 0.9))
+    ledger.charge(ChargeRequest("a", 0.9))
     shutil.copy(copy, path)
     with pytest.raises(LedgerError, match="replaced"):
-        ledger.charge(Request("b", 0.9))
+        ledger.charge(ChargeRequest("b", 0.9))
 
 
 def test_a_ledger_that_was_replaced_or_removed_is_refused_while_open(tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ def test_a_ledger_that_was_replaced_or_removed_is_refused_while_open(tmp_path: P
     ledger = Ledger.create(path, 1)
     path.unlink()
     with pytest.raises(LedgerError, match="no ledger"):
-        ledger.charge(Request("b", 0.9))
+        ledger.charge(ChargeRequest("b", 0.9))
     assert not path.exists(), "a lost ledger is not made anew"
     Ledger.create(path, 1)
     with pytest.raises(LedgerError, match="replaced"):
-        ledger.charge(Request("b", 0.9))
+        ledger.charge(ChargeRequest("b", 0.9))
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(LedgerError, match="read-only"):
-            ledger.charge(Request("a", 0.5))
+            ledger.charge(ChargeRequest("a", 0.5))
         with pytest.raises(LedgerError):
             Ledger.create(tmp_path / "y.ledger", 1)
     finally:
@@ -281,13 +281,13 @@ def test_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     connect = ledger_file._connect
     monkeypatch.setattr(ledger_file, "_connect", lambda target: connect(target.replace("mode=rw", "mode=ro")))
     with pytest.raises(LedgerError, match="read-only"):
-        ledger.charge(Request("a", 0.5))
+        ledger.charge(ChargeRequest("a", 0.5))
 
 
 def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 1)
-    charge = ledger.charge(Request("a", 0.5))
+    charge = ledger.charge(ChargeRequest("a", 0.5))
     connect = ledger_file._connect
 
     def full(target: str) -> sqlite3.Connection:
@@ -300,7 +300,7 @@ def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: p
         with pytest.raises(LedgerError, match="full"):
             ledger.store(charge.id, b"x" * 100_000)
         with pytest.raises(LedgerError, match="full"):
-            ledger.charge(Request("b", 0.5, mechanism="x" * 100_000))
+            ledger.charge(ChargeRequest("b", 0.5, mechanism="x" * 100_000))
     assert ledger.spent().epsilon == Decimal("0.5")
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"x") == b"x"
@@ -313,10 +313,10 @@ def test_a_locked_ledger_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError, match="locked"):
-        ledger.charge(Request("a", 0.5))
+        ledger.charge(ChargeRequest("a", 0.5))
     other.execute("ROLLBACK")
     other.close()
-    ledger.charge(Request("a", 0.5))
+    ledger.charge(ChargeRequest("a", 0.5))
 
 
 def test_messages_name_the_file_and_no_library() -> None:

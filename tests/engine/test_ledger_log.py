@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tacit.engine.accounting import curator, log
 from tacit.engine.accounting.amounts import Amount
-from tacit.engine.accounting.ledger import Balances, Ledger, Request, verify
+from tacit.engine.accounting.ledger import Balances, ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
 LONG = os.environ.get("TACIT_AUDIT") == "long"
@@ -25,10 +25,10 @@ def small(path: Path) -> Path:
     """A ledger with an entry of every kind but a balance."""
     ledger = Ledger.create(path, 10, 1e-6, policy="{}")
     for i, analyst in enumerate(("ana", "ben", None)):
-        paid = ledger.charge(Request(f"f{i}", 0.5, analyst=analyst, mechanism='{"units":{}}'))
+        paid = ledger.charge(ChargeRequest(f"f{i}", 0.5, analyst=analyst, mechanism='{"units":{}}'))
         ledger.store(paid.id, bytes(200), [f"subject {i}", "all"])
     ledger.admit_read(3, "ben")
-    ledger.charge(Request("unused", 0.25, analyst="ana"))
+    ledger.charge(ChargeRequest("unused", 0.25, analyst="ana"))
     curator.declare_version(ledger, "visits", "1")
     curator.raise_cap(ledger, 20, 1e-6)
     curator.backup(ledger, path.with_name("backup.ledger"))
@@ -84,7 +84,7 @@ def test_every_flipped_byte_is_harmless_or_refused(sound: Path, tmp_path: Path) 
         try:
             ledger = Ledger.open(path)
             assert ledger.balances() == reference, place
-            ledger.charge(Request("one more", 0.125, analyst="ana"))
+            ledger.charge(ChargeRequest("one more", 0.125, analyst="ana"))
             assert ledger.spent().epsilon == reference.spent().epsilon + Decimal("0.125")
             told(ledger)
         except LedgerError:
@@ -161,7 +161,7 @@ def test_verify_finds_what_opening_a_long_ledger_does_not_look_at(statement: str
         verify(long)
     with pytest.raises(LedgerError):  # and what is damaged is not used, when it is come to
         ledger = Ledger.open(long)
-        ledger.charge(Request("new", 0.1, analyst="ana"))
+        ledger.charge(ChargeRequest("new", 0.1, analyst="ana"))
         for i in (48, 49, 50):
             ledger.releases(f"past {i}")
         ledger.entries()
@@ -177,7 +177,7 @@ def test_a_lost_payload_is_not_drawn_again(long: Path) -> None:
     with pytest.raises(LedgerError):
         ledger.store(100, b"another draw")
     with pytest.raises(LedgerError):
-        ledger.charge(Request("past 49", 0.001, analyst="ben"))
+        ledger.charge(ChargeRequest("past 49", 0.001, analyst="ben"))
 
 
 class Steps:
@@ -203,7 +203,7 @@ def work(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """The steps of everything that an answer does to a ledger."""
     ledger = Ledger.open(path)
     steps = Steps(ledger, monkeypatch)
-    request = Request("new", 0.001, analyst="ana", analyst_cap=Amount(Decimal(100), Decimal(0)))
+    request = ChargeRequest("new", 0.001, analyst="ana", analyst_cap=Amount(Decimal(100), Decimal(0)))
     calls = {
         "open": lambda: Ledger(ledger._file),
         "balances": ledger.balances,
@@ -254,25 +254,27 @@ class TestFirstVersion:
     def test_the_first_write_brings_it_up_to_date(self, tmp_path: Path) -> None:
         path = first_version(tmp_path / "x.ledger")
         ledger = Ledger.open(path)
-        assert ledger.charge(Request("never released", 0.1)).cost.epsilon == 0, "what was charged then counts today"
-        ledger.charge(Request("new", 1, analyst="ana"))
+        assert ledger.charge(ChargeRequest("never released", 0.1)).cost.epsilon == 0, (
+            "what was charged then counts today"
+        )
+        ledger.charge(ChargeRequest("new", 1, analyst="ana"))
         assert ledger.spent().epsilon == Decimal("1.875")
         assert ledger.spent("ana").epsilon == Decimal("1.5")
         assert verify(path) == 13
         assert Ledger.open(path).balances() == ledger.balances()
         with pytest.raises(BudgetError):
-            ledger.charge(Request("too much", 4.2))
+            ledger.charge(ChargeRequest("too much", 4.2))
 
     def test_a_refusal_leaves_it_as_it_is(self, tmp_path: Path) -> None:
         path = first_version(tmp_path / "x.ledger")
         with pytest.raises(BudgetError):
-            Ledger.open(path).charge(Request("too much", 5.5))
+            Ledger.open(path).charge(ChargeRequest("too much", 5.5))
         assert verify(path) == 9
 
     def test_a_process_of_that_version_adds_no_entry_afterwards(self, tmp_path: Path) -> None:
         """It does not know of the sums, and would leave them behind."""
         path = first_version(tmp_path / "x.ledger")
-        Ledger.open(path).charge(Request("new", 1))
+        Ledger.open(path).charge(ChargeRequest("new", 1))
         connection = sqlite3.connect(path)
         with pytest.raises(sqlite3.OperationalError):
             connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * 11)})", [12, *["x"] * 10])

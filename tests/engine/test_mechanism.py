@@ -16,7 +16,7 @@ from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.lattice import exact_answers
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import Block, JointPlan, block_of
+from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
@@ -26,10 +26,10 @@ RELEASES = 2000
 AMOUNT: dict[Privacy, tuple[float, float]] = {"pure": (0.7, 0.0), "approximate": (0.7, 1e-5)}
 
 
-def two_tables() -> list[Block]:
+def two_tables() -> list[TableWorkload]:
     """Seven rows: three of a table counted whole, four of one in fixed point with up to two rows a unit."""
-    first = Block(paper(), np.array([0, 2, 4]))
-    second = Block(sums_and_counts(-1.0, 50.0), np.array([1, 3, 5, 6]), rows_per_unit=2, unit=16)
+    first = TableWorkload(paper(), np.array([0, 2, 4]))
+    second = TableWorkload(sums_and_counts(-1.0, 50.0), np.array([1, 3, 5, 6]), rows_per_unit=2, one_row=16)
     return [first, second]
 
 
@@ -67,8 +67,8 @@ def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
     """The privacy loss of discrete Laplace noise is the sum of distance/scale; here over all neighbours."""
     k = 2
     blocks = [
-        Block(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=k, unit=unit),
-        Block(np.array([[1.0, 0.5]]), np.array([2])),
+        TableWorkload(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=k, one_row=unit),
+        TableWorkload(np.array([[1.0, 0.5]]), np.array([2])),
     ]
     plan = plan_release(blocks, privacy="pure")
     epsilon = Decimal("0.3")
@@ -128,9 +128,9 @@ def test_shares_sum_to_one_and_are_the_best() -> None:
 )
 def test_total_error_is_the_strategys(name: str, strategy: str | None) -> None:
     W = WORKLOADS[name]
-    plan = plan_release([block_of(W)], privacy="pure", strategy=strategy)
+    plan = plan_release([table_workload(W)], privacy="pure", strategy=strategy)
     assert plan.total_error(0.5) <= 1.001 * 2 * plan.error / 0.25
-    gaussian = plan_release([block_of(W)], privacy="approximate", strategy=strategy)
+    gaussian = plan_release([table_workload(W)], privacy="approximate", strategy=strategy)
     sigma = analytic_sigma(0.5, 1e-6)
     assert gaussian.total_error(0.5, 1e-6) <= 1.001 * sigma**2 * gaussian.error
     scaled = plan.stderr(0.5) / np.abs(W).max(axis=1)
@@ -139,7 +139,7 @@ def test_total_error_is_the_strategys(name: str, strategy: str | None) -> None:
 
 
 def test_the_papers_example_asks_the_two_halves() -> None:
-    plan = plan_release([block_of(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper())], privacy="pure")
     assert plan.total_error(1) == pytest.approx(8, rel=1e-3)
     assert plan.stderr(1) == pytest.approx([2, math.sqrt(2), math.sqrt(2)], rel=1e-3)
 
@@ -147,7 +147,7 @@ def test_the_papers_example_asks_the_two_halves() -> None:
 def test_large_sums_do_not_drown_counts() -> None:
     """30 prefix counts and a SUM clamped at 250,000: minimised unscaled the counts would get 247σ."""
     W = np.vstack([np.kron(prefix(30), np.ones((1, 2))), np.tile([0.0, 250_000.0], 30)])
-    plan = plan_release([block_of(W)], privacy="approximate")
+    plan = plan_release([table_workload(W)], privacy="approximate")
     sigma = analytic_sigma(1, 1e-6)
     counts = plan.stderr(1, 1e-6)[:30]
     assert math.sqrt((counts**2).mean()) < 4 * sigma
@@ -155,10 +155,10 @@ def test_large_sums_do_not_drown_counts() -> None:
 
 def test_weights_shift_error() -> None:
     W = prefix(8)
-    even = plan_release([block_of(W)], privacy="approximate").stderr(1, 1e-6)
+    even = plan_release([table_workload(W)], privacy="approximate").stderr(1, 1e-6)
     weights = np.ones(8)
     weights[7] = 100.0
-    skewed = plan_release([block_of(W)], privacy="approximate", weights=weights).stderr(1, 1e-6)
+    skewed = plan_release([table_workload(W)], privacy="approximate", weights=weights).stderr(1, 1e-6)
     assert skewed[7] < 0.8 * even[7]
     assert skewed[:7].sum() > even[:7].sum()
 
@@ -166,21 +166,21 @@ def test_weights_shift_error() -> None:
 @pytest.mark.parametrize("weights", [[1.0] * 7, [1.0] * 9, [0.0] + [1.0] * 7, [-1.0] * 8, [math.nan] * 8])
 def test_weights_are_checked(weights: list[float]) -> None:
     with pytest.raises(ProgrammingError):
-        plan_release([block_of(prefix(8))], privacy="pure", weights=np.array(weights))
+        plan_release([table_workload(prefix(8))], privacy="pure", weights=np.array(weights))
 
 
 def test_strategies_by_name() -> None:
-    assert plan_release([block_of(paper())], privacy="pure", strategy="results").name == "results"
+    assert plan_release([table_workload(paper())], privacy="pure", strategy="results").name == "results"
     with pytest.raises(ProgrammingError):
-        plan_release([block_of(paper())], privacy="pure", strategy="hope")
+        plan_release([table_workload(paper())], privacy="pure", strategy="hope")
 
 
 def test_the_better_kind_of_noise_is_chosen() -> None:
-    wide = block_of(prefix(16))
-    narrow = block_of(np.eye(3))
+    wide = table_workload(prefix(16))
+    narrow = table_workload(np.eye(3))
     assert choose_plan([wide], 1).privacy == "pure"
     assert choose_plan([narrow], 1, 1e-9).privacy == "pure"
-    many = block_of(np.vstack([prefix(40), prefix(40).T]))
+    many = table_workload(np.vstack([prefix(40), prefix(40).T]))
     plan = choose_plan([many], 0.1, 1e-3, strategy="results")
     assert plan.privacy == "approximate"
     other = plan_release([many], privacy="pure", strategy="results")
@@ -188,7 +188,7 @@ def test_the_better_kind_of_noise_is_chosen() -> None:
 
 
 def test_a_strategy_for_one_kind_of_noise_can_be_forced() -> None:
-    block = block_of(prefix(6))
+    block = table_workload(prefix(6))
     assert choose_plan([block], 1, 1e-6, strategy="coa").privacy == "approximate"
     plan, epsilon = choose_plan_for_error([block], 100.0, 0.95, 1e-6, strategy="coa")
     assert (plan.name, plan.privacy) == ("coa", "approximate")
@@ -198,8 +198,8 @@ def test_a_strategy_for_one_kind_of_noise_can_be_forced() -> None:
 
 
 def test_cost_is_what_the_noise_uses() -> None:
-    pure = plan_release([block_of(paper())], privacy="pure")
-    gaussian = plan_release([block_of(paper())], privacy="approximate")
+    pure = plan_release([table_workload(paper())], privacy="pure")
+    gaussian = plan_release([table_workload(paper())], privacy="approximate")
     assert pure.cost(0.1, 1e-6) == (Decimal("0.1"), 0)
     assert gaussian.cost(0.1, 1e-6) == (Decimal("0.1"), Decimal("1e-6"))
     with pytest.raises(PrivacyParameterError, match="delta"):
@@ -210,7 +210,7 @@ def test_cost_is_what_the_noise_uses() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", None, True])
 def test_bad_epsilon(bad: Any) -> None:
-    plan = plan_release([block_of(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper())], privacy="pure")
     for call in (plan.stderr, plan.half_width, plan.total_error, plan.cost, plan.describe):
         with pytest.raises(PrivacyParameterError):
             call(bad)
@@ -233,7 +233,7 @@ def test_epsilon_for_an_error(privacy: Privacy, error: float) -> None:
 
 
 def test_epsilon_for_an_error_is_refused_when_it_cannot_be() -> None:
-    plan = plan_release([block_of(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper())], privacy="pure")
     with pytest.raises(PrivacyParameterError):
         plan.epsilon_for(1e-12)
     with pytest.raises(PrivacyParameterError):
@@ -241,10 +241,10 @@ def test_epsilon_for_an_error_is_refused_when_it_cannot_be() -> None:
 
 
 def test_the_cheaper_plan_for_an_error() -> None:
-    blocks = [block_of(paper())]
+    blocks = [table_workload(paper())]
     plan, epsilon = choose_plan_for_error(blocks, 5.0, 0.95, 1e-6)
     assert plan.privacy == "pure" and epsilon == plan.epsilon_for(5.0)
-    many = [block_of(np.vstack([prefix(40), prefix(40).T]))]
+    many = [table_workload(np.vstack([prefix(40), prefix(40).T]))]
     plan, epsilon = choose_plan_for_error(many, 500.0, 0.95, 1e-3, strategy="results")
     assert plan.privacy == "approximate"
     assert plan.half_width(epsilon, 1e-3).max() <= 500
@@ -261,7 +261,7 @@ def test_rows_of_no_block_are_exactly_zero() -> None:
 
 
 def test_large_counts_are_exact_and_huge_ones_clamp() -> None:
-    plan = plan_release([Block(np.eye(2), np.arange(2), unit=2**30)], privacy="pure")
+    plan = plan_release([TableWorkload(np.eye(2), np.arange(2), one_row=2**30)], privacy="pure")
     x = np.array([2**33 * 2**30, 7 * 2**30], dtype=object)
     (m,) = measure(plan, [x], 1000)
     assert m.values == pytest.approx([2.0**33, 7.0], abs=1)
@@ -270,7 +270,7 @@ def test_large_counts_are_exact_and_huge_ones_clamp() -> None:
 
 
 def test_tiny_and_huge_epsilon() -> None:
-    plan = plan_release([block_of(prefix(4))], privacy="pure")
+    plan = plan_release([table_workload(prefix(4))], privacy="pure")
     (m,) = measure(plan, [np.arange(4)], Decimal("1e-12"))
     assert np.isfinite(m.values).all()
     assert plan.stderr(Decimal("1e-12")).max() == pytest.approx(plan.stderr(1).max() * 1e12, rel=1e-2)
@@ -284,7 +284,7 @@ def test_tiny_and_huge_epsilon() -> None:
 def test_amounts_too_small_for_any_release(amount: tuple[Any, Any]) -> None:
     epsilon, delta = map(Decimal, amount)
     with pytest.raises(PrivacyParameterError, match="no release can"):
-        choose_plan([block_of(prefix(4))], epsilon, delta)
+        choose_plan([table_workload(prefix(4))], epsilon, delta)
 
 
 def test_description_is_canonical_and_data_free() -> None:
@@ -317,12 +317,12 @@ def test_wrong_vectors_are_refused() -> None:
 )
 def test_blocks_are_checked(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(InternalError):
-        Block(*arguments)
+        TableWorkload(*arguments)
 
 
 def test_noise_is_asked_for_exactly_what_was_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken engine with 0.7 of the noise is caught by OpenDP's own price, before anything is drawn."""
-    plan = plan_release([block_of(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper())], privacy="pure")
     calibrate = JointPlan.calibrate
 
     def cheap(self: JointPlan, *amount: Any) -> tuple[Any, ...]:

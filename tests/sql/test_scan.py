@@ -35,7 +35,7 @@ def counts(rows: list[tuple[object, ...]], types: str, batch: str, salt: bytes =
     (scan,) = workload.scans
     x = source.count(scan, salt)
     assert x.dtype == np.int64 and len(x) == workload.matrix.shape[1]
-    return workload.matrix @ x / scan.unit
+    return workload.matrix @ x / scan.one_row
 
 
 BATCH = "SELECT count(*) FROM v WHERE b < 3; SELECT count(*) FROM v; SELECT sum(b) FROM v WHERE a IS NOT NULL"
@@ -80,7 +80,7 @@ def test_removing_any_unit_moves_every_answer_by_at_most_k_column_entries(k: int
         without.execute("CREATE TABLE v (a INTEGER, b INTEGER)")
         without.executemany("INSERT INTO v VALUES (?, ?)", [r for r in rows if r[0] != unit])
         moved = x - open_source(without).count(scan, b"s")
-        assert np.all(moved >= 0) and moved.sum() <= k * scan.unit
+        assert np.all(moved >= 0) and moved.sum() <= k * scan.one_row
 
 
 shares = st.one_of(st.none(), st.floats(-5, 15), st.sampled_from([0.0, 10.0, float("nan"), float("inf")]))
@@ -106,7 +106,7 @@ def test_a_row_adds_exactly_one_unit_in_all_and_sums_are_right(rows: list[tuple[
         )
         + " FROM v"
     ).fetchone()
-    np.testing.assert_allclose((workload.matrix @ x / scan.unit)[:4], truth, atol=10 / 2**31 * max(1, len(rows)))
+    np.testing.assert_allclose((workload.matrix @ x / scan.one_row)[:4], truth, atol=10 / 2**31 * max(1, len(rows)))
 
 
 def test_an_empty_table_counts_nothing() -> None:

@@ -15,7 +15,7 @@ def exact_values_of(workload: Workload, source: Source) -> np.ndarray:
     """W @ x."""
     values = np.zeros(len(workload.matrix))
     for scan in workload.scans:
-        values += workload.matrix[:, scan.columns] @ (source.count(scan, b"salt") / scan.unit)
+        values += workload.matrix[:, scan.columns] @ (source.count(scan, b"salt") / scan.one_row)
     return values
 
 
