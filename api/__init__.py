@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from . import ledger, testing
-from .answers import Answer, Answers
-from .budget import Account, Budget
-from .connect import connect
-from .connection import Connection
-from .cursor import Cursor
 from .dbtypes import (
     BINARY,
     DATETIME,
@@ -41,8 +36,16 @@ from .errors import (
     SqlError,
     Warning,
 )
-from .plan import Plan
-from .policy import Policy, load_policy
+
+if TYPE_CHECKING:
+    from . import ledger, testing
+    from .answers import Answer, Answers
+    from .budget import Account, Budget
+    from .connecting import connect
+    from .connection import Connection
+    from .cursor import Cursor
+    from .explain import Plan
+    from .policy import Policy, load_policy
 
 apilevel: Final = "2.0"
 threadsafety: Final = 2
@@ -94,3 +97,30 @@ __all__ = [
     "testing",
     "threadsafety",
 ]
+
+_MODULES = ("ledger", "testing")
+_HOMES = {
+    "answers": ("Answer", "Answers"),
+    "budget": ("Account", "Budget"),
+    "connecting": ("connect",),
+    "connection": ("Connection",),
+    "cursor": ("Cursor",),
+    "explain": ("Plan",),
+    "policy": ("Policy", "load_policy"),
+}
+"""Where the names live that are loaded when they are first used: a matrix user, who imports ``tacit.engine``, needs
+neither DuckDB nor sqlglot nor pandas."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,7 +17,7 @@ from tacit.sql.present import arranged, is_number, key_frame, leaf_values
 from tacit.sql.workload import Output, Query, Ratio, Stacked, Workload
 
 from .budget import show
-from .figures import Figures, Reckoning
+from .figures import ColumnBuilder, Figures
 
 Floats = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
 
 
 def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
-    found = Reckoning(query, keys, estimate, half_width, confidence)
+    found = ColumnBuilder(query, keys, estimate, half_width, confidence)
     figures: dict[int, Figures] = {}
     notes: dict[int, tuple[str, ...]] = {}
     for i, c in enumerate(query.columns):

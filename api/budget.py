@@ -13,9 +13,9 @@ from tacit.engine.accounting.amounts import NOTHING, to_amount
 from tacit.engine.accounting.composition import Event, Total, rule_named
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 
+from .binding import PolicyTerms
 from .errors import LedgerError, PolicyError
 from .policy import Cap, check_analyst_deltas
-from .terms import PolicyTerms
 
 _NO_POLICY = PolicyTerms(trust_schema=True)
 
@@ -68,7 +68,7 @@ class Store:
     """With a cap, a rule, the text of the policy's terms, and a salt."""
 
 
-class Purse:
+class LedgerAccess:
     """The ledger through the eyes of one connection.
 
     The cap that binds everyone is the one in the ledger, written at its creation. A connection may be told a

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-import math
+import functools
+import inspect
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from tacit.engine import strategies
-from tacit.engine.accounting.amounts import to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine import to_epsilon
 from tacit.sql import Catalog
 
-from . import errors
+from . import errors, pipeline
 from .answers import Answers
 from .budget import Budget
-from .compiled import ROUNDING
 from .cursor import Cursor
-from .errors import Error, InterfaceError, InternalError, PrivacyParameterError, ProgrammingError
-from .pipeline import answer, explain
-from .plan import Plan
-from .steps import Ask, Desk
+from .errors import Error, InterfaceError, InternalError
+from .explain import Plan
+from .request import Ask, Number, ask
+from .session import Session
 
-Batch = str | Sequence[str]
-Params = Sequence[Any] | Mapping[str, Any] | None
-Number = int | float | Decimal
+P = ParamSpec("P")
+T = TypeVar("T")
 
-_WIDEST_WEIGHTS = 1e9
-"""Largest over smallest weight. Far below where strategies and their rounding to whole numbers run out of digits."""
+
+def _takes(
+    ask: Callable[P, Ask],
+) -> Callable[[Callable[[Connection, Ask], T]], Callable[Concatenate[Connection, P], T]]:
+    """Give a method the parameters of ``ask``, which checks them: they are spelled once, for all methods that ask."""
+    signature = inspect.signature(ask)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def decorate(method: Callable[[Connection, Ask], T]) -> Callable[Concatenate[Connection, P], T]:
+        @functools.wraps(method)
+        def asked(self: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            signature.bind(*args, **kwargs)  # a TypeError, as any function's
+            with self._open(), guarded():
+                request = ask(*args, **kwargs)
+                return method(self, request if request.names_budget else replace(request, epsilon=self._spend))
+
+        asked.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[own, *signature.parameters.values()], return_annotation=method.__annotations__["return"]
+        )
+        return asked
+
+    return decorate
 
 
 class Connection:
@@ -50,55 +69,22 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, desk: Desk, spend: Decimal | None) -> None:
-        self._desk = desk
+    def __init__(self, session: Session, spend: Decimal | None) -> None:
+        self._session = session
         self._spend = spend
         self._lock = threading.RLock()
         self._closed = False
 
-    def explain(
-        self,
-        batch: Batch,
-        params: Params = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        error: float | None = None,
-        confidence: float = 0.95,
-        weights: Sequence[float] | None = None,
-        strategy: str | None = None,
-        nonnegative: bool = False,
-        integer: bool = False,
-        refresh: bool = False,
-    ) -> Plan:
+    @_takes(ask)
+    def explain(self, ask: Ask) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
         ``nonnegative`` changes no prediction: what it does to the errors depends on the released values.
         """
-        with self._open(), guarded():
-            return explain(
-                self._desk,
-                self._ask(
-                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
-                    *(nonnegative, integer, refresh),
-                ),
-            )
+        return pipeline.explain(self._session, ask)
 
-    def answer(
-        self,
-        batch: Batch,
-        params: Params = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        error: float | None = None,
-        confidence: float = 0.95,
-        weights: Sequence[float] | None = None,
-        strategy: str | None = None,
-        nonnegative: bool = False,
-        integer: bool = False,
-        refresh: bool = False,
-    ) -> Answers:
+    @_takes(ask)
+    def answer(self, ask: Ask) -> Answers:
         """Answer all queries of the batch in one joint release.
 
         ``epsilon`` and ``delta`` are what the whole batch costs; or ``error`` asks for the smallest budget with
@@ -109,14 +95,7 @@ class Connection:
 
         Guarantee: that of ``pipeline.answer``.
         """
-        with self._open(), guarded():
-            return answer(
-                self._desk,
-                self._ask(
-                    *(batch, params, epsilon, delta, error, confidence, weights, strategy),
-                    *(nonnegative, integer, refresh),
-                ),
-            )
+        return pipeline.answer(self._session, ask)
 
     def cursor(self) -> Cursor:
         """A PEP 249 cursor."""
@@ -127,7 +106,7 @@ class Connection:
     def budget(self) -> Budget:
         """What was spent and what is left, now."""
         with self._open():
-            return self._desk.purse.budget()
+            return self._session.ledger.budget()
 
     @property
     def spend(self) -> Decimal | None:
@@ -141,12 +120,12 @@ class Connection:
     @property
     def analyst(self) -> str | None:
         """Whom the connection was opened for; ``None`` for the curator."""
-        return self._desk.purse.analyst
+        return self._session.ledger.analyst
 
     @property
     def catalog(self) -> Catalog:
         """The tables, columns and declared domains that a batch may use."""
-        return self._desk.catalog
+        return self._session.catalog
 
     def commit(self) -> None:
         """Nothing to do: the source is read-only, and a release is final when it is returned."""
@@ -163,7 +142,7 @@ class Connection:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._desk.source.close()
+                self._session.source.close()
 
     def __enter__(self) -> Self:
         with self._open():
@@ -175,7 +154,7 @@ class Connection:
         self.close()
 
     def __repr__(self) -> str:
-        number = len(self._desk.schema.tables)
+        number = len(self._session.schema.tables)
         state = "closed" if self._closed else f"{number} table{'s' if number != 1 else ''}"
         return f"<tacit.Connection: {state}{f', analyst {self.analyst}' if self.analyst else ''}>"
 
@@ -186,56 +165,6 @@ class Connection:
             if self._closed:
                 raise InterfaceError("the connection is closed")
             yield
-
-    def _ask(
-        self,
-        batch: Batch,
-        params: Params,
-        epsilon: Number | None,
-        delta: Number | None,
-        error: float | None,
-        confidence: float,
-        weights: Sequence[float] | None,
-        strategy: str | None,
-        nonnegative: bool,
-        integer: bool = False,
-        refresh: bool = False,
-    ) -> Ask:
-        """Check everything that is not SQL, before anything is compiled."""
-        if not isinstance(batch, (str, list, tuple)):
-            raise ProgrammingError('a batch is one SQL string or a list of them\nhint: write ["SELECT …", "SELECT …"]')
-        _check_text([batch] if isinstance(batch, str) else batch, "the batch")
-        _check_text(params.values() if isinstance(params, Mapping) else params, "a parameter")
-        if epsilon is not None and error is not None:
-            raise PrivacyParameterError(
-                "epsilon= and error= were both given\nhint: keep one; error= finds the smallest epsilon itself"
-            )
-        if strategy is not None and strategy not in strategies():
-            raise ProgrammingError(
-                f"there is no strategy {strategy!r}\nhint: one of {', '.join(strategies())}, or leave strategy= out"
-            )
-        wanted = None if error is None else to_error(error)
-        if integer and wanted is not None and wanted <= ROUNDING:
-            raise PrivacyParameterError(
-                f"error={wanted:g} cannot be promised with integer=True: rounding moves a figure by up to one half\n"
-                "hint: ask for more than 0.5, such as error=1, or leave integer= out"
-            )
-        chosen = None if epsilon is None else to_epsilon(epsilon)
-        if epsilon is None and error is None:
-            chosen = self._spend
-        return Ask(
-            batch=batch,
-            params=params,
-            epsilon=chosen,
-            delta=Decimal(0) if delta is None else to_delta(delta),
-            error=wanted,
-            confidence=to_confidence(confidence),
-            weights=None if weights is None else _weights(weights),
-            strategy=strategy,
-            nonnegative=bool(nonnegative),
-            integer=bool(integer),
-            refresh=bool(refresh),
-        )
 
 
 @contextmanager
@@ -250,31 +179,3 @@ def guarded() -> Iterator[None]:
             f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
             "hint: report it, with the text of the batch and the policy"
         ) from None
-
-
-def _check_text(values: Any, what: str) -> None:
-    """Half a surrogate pair is no text for DuckDB, which would say so only when it scans the table."""
-    try:
-        for value in values if isinstance(values, Iterable) else ():
-            if isinstance(value, str):
-                value.encode()
-    except UnicodeEncodeError:
-        raise ProgrammingError(
-            f"{what} holds half a surrogate pair, which is no text\nhint: decode it as UTF-8 first"
-        ) from None
-
-
-def _weights(weights: Sequence[float]) -> tuple[float, ...]:
-    try:
-        checked = tuple(float(w) for w in weights)
-    except (TypeError, ValueError, OverflowError):
-        checked = ()
-    if not checked or isinstance(weights, str) or not all(math.isfinite(w) and w > 0 for w in checked):
-        raise ProgrammingError("weights= must hold one positive finite number per query\nhint: weights=[1, 1, 10]")
-    largest = max(checked)
-    if min(checked) < largest / _WIDEST_WEIGHTS:
-        raise ProgrammingError(
-            f"the largest of weights= is more than {_WIDEST_WEIGHTS:,.0f} times the smallest: so little is as good as "
-            "nothing\nhint: bring them closer, such as weights=[1, 1000], or ask for the queries in two batches"
-        )
-    return tuple(w / largest for w in checked)

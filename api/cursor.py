@@ -18,9 +18,10 @@ from tacit.sql.present import column_type
 from .answers import Answer, Answers
 from .errors import InterfaceError, ProgrammingError
 from .named import positional, uses
+from .request import Params
 
 if TYPE_CHECKING:
-    from .connection import Connection, Params
+    from .connection import Connection
 
 Row = tuple[Any, ...]
 Description = tuple[str, str, None, None, None, None, None]

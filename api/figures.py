@@ -42,7 +42,7 @@ class Figures:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Reckoning:
+class ColumnBuilder:
     """What it takes to rebuild the columns of one query."""
 
     query: Query

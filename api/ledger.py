@@ -25,11 +25,12 @@ from tacit.engine.accounting.amounts import Amount, to_delta, to_epsilon
 from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.accounting.ledger import verify as _verify
 
-from .catalog import tables_meant
-from .connection import Connection, Number
+from .binding import terms_of
+from .connection import Connection
+from .declared import tables_meant
 from .errors import InterfaceError, LedgerError, PolicyError
 from .policy import check_analyst_deltas, load_policy, suggestion
-from .terms import terms_of
+from .request import Number
 
 Books = Connection | str | os.PathLike[str]
 
@@ -125,7 +126,7 @@ def _opened(books: Books) -> Ledger:
             "the books are the curator's; this connection was opened for an analyst\nhint: connect without analyst="
         )
     with books._open():
-        return books._desk.purse.open()
+        return books._session.ledger.open()
 
 
 def _path(path: object) -> str | os.PathLike[str]:

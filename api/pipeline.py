@@ -1,36 +1,36 @@
-"""The way of a batch, as the design draws it.
+"""The way of a batch, as the design draws it: compile, price, admit, charge, measure, store, combine, frame.
 
-Everything before ``charge`` is a function of the batch, the policy and the ledger alone. Everything after it is
-sealed: whatever goes wrong there is one constant sentence, because an error that depends on a row would be a
-release that nobody paid for.
+Everything before ``charge`` is a function of the batch, the policy and the ledger alone. What sees private rows is
+sealed: whatever goes wrong there is one constant sentence, because an error that depends on a row would be a release
+that nobody paid for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
+from numpy.typing import NDArray
+from tacit.engine import Amount, Charge, Ledger, Measurement, measure
 from tacit.engine.accounting.amounts import NOTHING
+from tacit.sql import Source
 from tacit.sql.present import rehearse
 
 from .answers import Answers, frame, key_frames
-from .decide import decide
-from .evidence import cell_frame, contributing
-from .plan import Plan, free, predict
-from .steps import (
-    Ask,
-    Desk,
-    charge,
-    combine,
-    compile_ask,
-    price,
-    quote,
-    read_public,
-    release,
-    total,
-)
+from .batch import CompiledBatch, read_public
+from .combine import cell_frame, combine, contributing
+from .errors import BudgetError
+from .explain import Plan, free_plan, predicted_plan
+from .pricing import Purchase
+from .releases import Release, StoredReleases, read, total, write
+from .request import Ask
+from .reuse import Decision, decisions
+from .sealed import sealed
+from .session import Session
 
 
-def answer(desk: Desk, ask: Ask) -> Answers:
+def answer(session: Session, ask: Ask) -> Answers:
     """Answer a batch as one joint release: charge first, then read, then draw, then store, then return.
 
     Guarantee: what this call releases satisfies (ε, δ)-differential privacy for neighbours that differ in one
@@ -38,48 +38,139 @@ def answer(desk: Desk, ask: Ask) -> Answers:
     with earlier releases and framing are post-processing. A crash between any two steps can waste the charge;
     it can show nothing that was not charged.
     """
-    key = desk.purse.key
-    compiled = compile_ask(desk, ask)
-    public = read_public(desk.source, compiled)
-    keys = key_frames(compiled.workload.queries)  # what can fail must fail before the charge
-    for query, own in zip(compiled.workload.queries, keys, strict=True):
-        rehearse(query, own)
-    if not compiled.blocks:  # no private row is touched, so nothing is charged
-        known = combine((), compiled, public)
-        return frame(compiled.workload, keys, known, ask.confidence, histogram=partial(cell_frame, (), compiled))
-    ledger = desk.purse.open()
+    key = session.ledger.key
+    batch = session.compile(ask)
+    public = read_public(session.source, batch)
+    keys = key_frames(batch.workload.queries)  # what can fail must fail before the charge
+    for query, query_keys in zip(batch.workload.queries, keys, strict=True):
+        rehearse(query, query_keys)
+    if not batch.tables:  # no private row is touched, so nothing is charged
+        estimate = combine((), batch, public)
+        return frame(batch.workload, keys, estimate, ask.confidence, histogram=partial(cell_frame, (), batch))
+    ledger = session.ledger.open()
     if ledger.salt != key:  # another process began the ledger meanwhile: the tables' versions have other names in it
-        return answer(desk, ask)
-    decision = decide(desk, ask, compiled, ledger)
-    cost, releases, strategy = NOTHING, decision.used, price(desk, ask, compiled).plan.name
-    if decision.purchase is not None:
-        rest, priced = decision.purchase.compiled, decision.purchase.priced
-        paid = charge(ledger, priced, desk.purse)
-        releases = (*releases, release(desk.source, rest, priced, paid, ledger))
-        cost, strategy = paid.cost, priced.plan.name
-    estimate = combine(releases, compiled, public, nonnegative=ask.nonnegative)
-    told = contributing(releases, estimate)
+        return answer(session, ask)
+    whole = session.price(ask, batch)
+    decision = admit(session, ledger, _decisions(session, ask, whole, ledger))
+    cost, releases, strategy = NOTHING, decision.used, whole.plan.name
+    if (purchase := decision.purchase) is not None:
+        paid = charge(session, ledger, purchase)
+        bought = sealed(lambda: release(session.source, ledger, purchase, paid))
+        releases, cost, strategy = (*releases, bought), paid.cost, purchase.plan.name
+    estimate = combine(releases, batch, public, nonnegative=ask.nonnegative)
+    contributors = contributing(releases, estimate)
     if ask.integer:
         estimate = estimate.rounded()
     return frame(
-        compiled.workload,
+        batch.workload,
         keys,
         estimate,
         ask.confidence,
-        paid=total(r.cost for r in told),
+        paid=total(r.cost for r in contributors),
         cost=cost,
         strategy=strategy,
-        histogram=partial(cell_frame, releases, compiled, nonnegative=ask.nonnegative),
+        histogram=partial(cell_frame, releases, batch, nonnegative=ask.nonnegative),
     )
 
 
-def explain(desk: Desk, ask: Ask) -> Plan:
+def explain(session: Session, ask: Ask) -> Plan:
     """Say what ``answer`` would do and how exact it would be. Reads no private row and spends nothing."""
-    compiled = compile_ask(desk, ask)
-    if not compiled.blocks:
-        return free(compiled, ask.confidence)
-    ledger = desk.purse.peek()
-    decision = decide(desk, ask, compiled, ledger, dry=True)
-    purchase = decision.purchase
-    cost = NOTHING if purchase is None else quote(ledger, purchase.priced, desk.purse)
-    return predict(ask, compiled, price(desk, ask, compiled), decision, cost)
+    batch = session.compile(ask)
+    if not batch.tables:
+        return free_plan(batch, ask.confidence)
+    ledger = session.ledger.peek()
+    whole = session.price(ask, batch)
+    possible = _decisions(session, ask, whole, ledger)
+    decision = next(d for d in possible if ledger is None or _can_afford(session, ledger, d))
+    cost = NOTHING if decision.purchase is None else quote(session, ledger, decision.purchase)
+    return predicted_plan(ask, whole, decision, cost)
+
+
+def stored_releases(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | None) -> StoredReleases:
+    """What was released about the batch's tables, as far as the request lets it be used."""
+    if ledger is None:
+        return StoredReleases()
+    releases = session.releases.about(ledger, whole.batch.scans)
+    if ask.strategy is not None:  # whoever forces a strategy wants it measured so
+        same = {r.charge_id for r in ledger.releases(whole.fingerprint)}
+        releases = tuple(r for r in releases if r.charge in same)
+    analyst = session.ledger.analyst
+    if analyst is None:
+        return StoredReleases(releases)
+    read_before = ledger.read_by(analyst)
+    free = [r.analyst == analyst or r.charge in read_before for r in releases]
+    return StoredReleases(
+        readable=tuple(r for r, is_free in zip(releases, free, strict=True) if is_free),
+        others=tuple(r for r, is_free in zip(releases, free, strict=True) if not is_free),
+    )
+
+
+def _decisions(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | None) -> Iterator[Decision]:
+    stored = stored_releases(session, ask, whole, ledger)
+    return decisions(ask, whole, stored, partial(session.price, ask))
+
+
+def admit(session: Session, ledger: Ledger, possible: Iterator[Decision]) -> Decision:
+    """The first decision that the reader's own cap allows, with what it reads entered against that cap.
+
+    The last decision reads nothing that others paid for, so there always is one.
+    """
+    return next(d for d in possible if _can_afford(session, ledger, d) and _enter_reads(session, ledger, d))
+
+
+def _can_afford(session: Session, ledger: Ledger, decision: Decision) -> bool:
+    access = session.ledger
+    if not decision.read or access.analyst is None:
+        return True
+    request = None if decision.purchase is None else decision.purchase.request(access)
+    return ledger.affords(access.analyst, access.analyst_cap, [r.charge for r in decision.read], request)
+
+
+def _enter_reads(session: Session, ledger: Ledger, decision: Decision) -> bool:
+    if decision.read:
+        try:
+            ledger.admit_read([r.charge for r in decision.read], session.ledger.analyst, session.ledger.analyst_cap)
+        except BudgetError:  # spent by another process since ``_can_afford`` looked
+            return False
+    return True
+
+
+def quote(session: Session, ledger: Ledger | None, purchase: Purchase) -> Amount:
+    """What ``charge`` would add to what was spent."""
+    request = purchase.request(session.ledger)
+    return session.ledger.first_cost(request) if ledger is None else ledger.quote(request)
+
+
+def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
+    """Pay. Raises ``BudgetError`` with nothing written when a cap would be exceeded.
+
+    What comes back may be an older charge that covers this one and was never released; then it costs nothing.
+
+    Guarantee: what a ledger has added up speaks of one kind of neighbours, because it is bound to one policy, which the
+    transaction of the charge compares with this connection's (``Ledger.under``).
+    """
+    return ledger.charge(purchase.request(session.ledger))
+
+
+def release(source: Source, ledger: Ledger, purchase: Purchase, paid: Charge) -> Release:
+    """Count, draw and store, and return what was stored: from the exact counts to the release in one call.
+
+    Guarantee: called sealed, so nothing of the exact counts outlives it, whatever goes wrong in it. What is returned
+    was read back from the ledger.
+    """
+    drawn = draw(purchase, paid, count(source, purchase.batch, ledger.salt))
+    payload = ledger.store(paid.id, *write(purchase.batch.scans, drawn))
+    return read(payload, Amount(paid.epsilon, paid.delta), paid.id)
+
+
+def count(source: Source, batch: CompiledBatch, salt: bytes) -> list[NDArray[Any]]:
+    """The exact unit counts of every private table in the batch: the one read of private rows."""
+    return [source.count(scan, salt) for scan in batch.scans]
+
+
+def draw(purchase: Purchase, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[Measurement, ...]:
+    """Measure with noise, as exactly as what was paid allows.
+
+    Guarantee: that of ``engine.mechanism.measure`` at (``paid.epsilon``, ``paid.delta``).
+    """
+    return measure(purchase.plan, counts, paid.epsilon, paid.delta)

@@ -17,8 +17,9 @@ from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
 from tacit.sql.workload import Workload
 
 from .answers import assemble, frame_names
-from .connection import Batch, Connection, Params, guarded
+from .connection import Connection, guarded
 from .errors import InterfaceError, OperationalError
+from .request import Batch, Params
 
 _NO_SALT = bytes(32)
 
@@ -58,21 +59,21 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
             "hint: connect without analyst="
         )
     with con._open(), guarded():
-        return compile_batch(batch, con._desk.catalog, params, con._desk.limits)
+        return compile_batch(batch, con._session.catalog, params, con._session.limits)
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
-    desk = con._desk
+    session = con._session
     with con._open():
-        ledger = desk.purse.peek()
-        if ledger is None and desk.purse.cap is not None:
-            ledger = desk.purse.open()  # the salt that chooses a unit's rows must be the one releases will use
+        ledger = session.ledger.peek()
+        if ledger is None and session.ledger.cap is not None:
+            ledger = session.ledger.open()  # the salt that chooses a unit's rows must be the one releases will use
         salt = _NO_SALT if ledger is None else ledger.salt
         whole = all(scan.one_row == 1 for scan in workload.scans)
         x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
         try:
             for scan in workload.scans:
-                numerators = desk.source.count(scan, salt)
+                numerators = session.source.count(scan, salt)
                 x[scan.columns] = numerators if whole else numerators / scan.one_row
         except Exception:
             raise OperationalError("the tables could not be read") from None

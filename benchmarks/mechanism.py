@@ -139,7 +139,7 @@ def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
     with tacit.connect(path, epsilon=10**6) as con:
         known = "SELECT count(*) FROM t WHERE a < 500"
         con.answer(known, epsilon=0.01)
-        ledger = con._desk.purse.open()
+        ledger = con._session.ledger.open()
         repeat(ledger, past, related=related)
         return {
             "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism="{}" * 200))),

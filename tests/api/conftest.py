@@ -127,7 +127,7 @@ class Watch:
 
     def __init__(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads = 0
-        source = con._desk.source
+        source = con._session.source
         real = source.count
 
         def counted(*args: Any) -> Any:

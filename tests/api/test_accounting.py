@@ -230,7 +230,7 @@ def test_an_analyst_finds_no_way_to_rows_by_public_names(connect: Connect) -> No
                     todo.append(getattr(thing, name))
                 except (tacit.Error, AttributeError):
                     continue
-    forbidden = ("duckdb", "DuckDBSource", "Ledger", "Desk", "Purse", "sqlite3")
+    forbidden = ("duckdb", "DuckDBSource", "Ledger", "Session", "LedgerAccess", "sqlite3")
     assert not [kind for kind in kinds if any(word in kind for word in forbidden)]
     assert len(kinds) > 10
     for exact in (tacit.testing.unit_counts, tacit.testing.exact_answers):

@@ -14,9 +14,9 @@ import pytest
 import tacit
 import tacit.ledger
 from tacit import Connection
+from tacit.binding import PolicyTerms, terms_of
 from tacit.engine.accounting.ledger import Ledger
 from tacit.policy import load_policy
-from tacit.terms import PolicyTerms, terms_of
 
 Connect = Callable[..., Connection]
 SQL = "SELECT count(*) FROM visits WHERE age < 40"
@@ -80,11 +80,11 @@ def test_another_policy_is_refused_inside_the_charge(change: str, policy: dict[s
     with pytest.raises(tacit.LedgerError):
         other.answer(OTHER, epsilon=0.5)
     tacit.ledger.change_policy(first, policy | {"analysts": {"bob": {}}})
-    before = first._desk.purse.open().under(None).entries()
+    before = first._session.ledger.open().under(None).entries()
     for con in (first, second):
         with pytest.raises(tacit.LedgerError, match="bound to another policy"):
             con.answer(OTHER, epsilon=0.5)
-    assert first._desk.purse.open().under(None).entries() == before
+    assert first._session.ledger.open().under(None).entries() == before
 
 
 def test_what_the_guarantee_does_not_depend_on_may_differ(policy: dict[str, Any], connect: Connect) -> None:

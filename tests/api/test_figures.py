@@ -17,14 +17,14 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.compiled import Ask, Compiled
+from tacit.batch import CompiledBatch
 from tacit.engine import Estimate, measure, plan_release
 from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
-from tacit.figures import Figures, Reckoning
+from tacit.figures import ColumnBuilder, Figures
+from tacit.request import Ask
 from tacit.sql.present import exact_values
 from tacit.sql.workload import Computed, Linear, Output, Ratio
-from tacit.steps import compile_ask
 
 LEVELS = (0.9, 0.95, 0.99, 0.999)
 COLUMNS = {
@@ -68,13 +68,13 @@ def tables() -> Iterator[tacit.Connection]:
 
 def drawn(
     con: tacit.Connection, sql: str, privacy: Privacy, draws: int
-) -> tuple[Compiled, Estimate, NDArray[np.float64]]:
+) -> tuple[CompiledBatch, Estimate, NDArray[np.float64]]:
     """A plan of the real engine, the exact rows, and one estimate that holds ``draws`` answers one after the other."""
-    compiled = compile_ask(con._desk, Ask(sql, epsilon=Decimal(1)))
-    ((scan, block),) = zip(compiled.scans, compiled.blocks, strict=True)
-    counts = con._desk.source.count(scan, bytes(32))
-    plan = plan_release(compiled.blocks, privacy=privacy, rows=compiled.rows)
-    one = estimate_batch(compiled.blocks, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
+    compiled = con._session.compile(Ask(sql, epsilon=Decimal(1)))
+    ((scan, block),) = zip(compiled.scans, compiled.tables, strict=True)
+    counts = con._session.source.count(scan, bytes(32))
+    plan = plan_release(compiled.tables, privacy=privacy, rows=compiled.rows)
+    one = estimate_batch(compiled.tables, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
     exact = block.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads
     stream = np.random.default_rng(12)
@@ -114,7 +114,7 @@ def at_every_level(
     output = repeated(query.columns[0].output, compiled.rows, draws)
     truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
     for level in LEVELS:
-        yield level, truth, Reckoning(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        yield level, truth, ColumnBuilder(query, keys, estimate, estimate.half_width(level), level).figures(output)
 
 
 @pytest.mark.parametrize("privacy", ["pure", "approximate"])
@@ -149,7 +149,7 @@ def test_an_average_of_no_rows_may_be_anything(tables: tacit.Connection) -> None
     compiled, estimate, _ = drawn(tables, sql, "pure", 50)
     (query,) = compiled.workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(50))
-    found = Reckoning(query, keys, estimate, estimate.half_width(), 0.95)
+    found = ColumnBuilder(query, keys, estimate, estimate.half_width(), 0.95)
     average = found.figures(repeated(query.columns[0].output, compiled.rows, 50))
     assert (average.high - average.low == 100).mean() > 0.9, "the whole clamp, up to one draw in twenty"
     variance = found.figures(repeated(query.columns[1].output, compiled.rows, 50))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tacit import Connection, evidence
+from tacit import Connection, combine, releases
 from tacit.engine.inference.estimate import Stack, estimate
 from tacit.engine.mechanism.measurement import Measurement
+from tacit.request import Ask
 from tacit.sql.refine import Refinement, grid_of, union_of_cells
-from tacit.steps import Ask, compile_ask
 
 from .conftest import Connect
 
@@ -52,7 +52,7 @@ def test_a_question_looks_at_a_bounded_number_of_releases(rich: Connection, monk
         rich.explain("SELECT count(*) FROM visits WHERE age < 7 AND cost > 33.25", epsilon=5)
         counts.append(len(looked))
     assert counts[9] == 2 * 10, "a few releases are all looked at, to decide and to predict"
-    assert max(counts) == 2 * evidence._GRIDS, "and of many, the nearest"
+    assert max(counts) == 2 * combine._GRIDS, "and of many, the nearest"
 
 
 def test_the_nearest_releases_come_first(rich: Connection) -> None:
@@ -71,15 +71,15 @@ def test_a_release_is_read_once(rich: Connection, monkeypatch: pytest.MonkeyPatc
         rich.answer(f"SELECT count(*) FROM visits WHERE age < {age}", epsilon=1)
     rich.explain("SELECT count(*) FROM visits WHERE age < 50", epsilon=1)
     opened: list[int] = []
-    real = evidence.read
-    monkeypatch.setattr(evidence, "read", lambda *args: opened.append(args[2]) or real(*args))
+    real = releases.read
+    monkeypatch.setattr(releases, "read", lambda *args: opened.append(args[2]) or real(*args))
     rich.explain("SELECT count(*) FROM visits WHERE age < 60", epsilon=1)
     assert not opened
 
 
 def test_a_union_of_cells_says_which(untouched: Connection) -> None:
     def grid(sql: str) -> Any:
-        return grid_of(compile_ask(untouched._desk, Ask(sql)).scans[0])
+        return grid_of(untouched._session.compile(Ask(sql)).scans[0])
 
     fine = grid("SELECT count(*) FROM visits WHERE age < 20; SELECT count(*) FROM visits WHERE age < 40")
     coarse = grid("SELECT count(*) FROM visits WHERE age < 40")

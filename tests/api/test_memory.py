@@ -77,7 +77,7 @@ class TestIdentity:
 
         def run(cursor: duckdb.DuckDBPyConnection) -> None:
             barrier.wait()
-            seen.append(tacit.connect(cursor, epsilon=1)._desk.source.memory)
+            seen.append(tacit.connect(cursor, epsilon=1)._session.source.memory)
 
         threads = [threading.Thread(target=run, args=(db.cursor(),)) for _ in range(6)]
         for thread in threads:

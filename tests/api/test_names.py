@@ -12,7 +12,8 @@ import pytest
 import tacit
 import tacit.ledger
 import tacit.testing
-from tacit import Connection
+from tacit import Connection, Policy
+from tacit.declared import build_catalog
 from tacit.sql.names import folded
 from tacit.sql.source import SourceColumn, SourceTable
 
@@ -225,4 +226,4 @@ class _Twins:
 )
 def test_two_of_one_name_are_refused(tables: tuple[SourceTable, ...]) -> None:
     with pytest.raises(tacit.PolicyError, match="of one name"):
-        tacit.catalog.build_catalog(tacit.policy.Policy(), _Twins(tables))  # type: ignore[arg-type]
+        build_catalog(Policy(), _Twins(tables))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 import pytest
 import tacit
 from scipy import stats
-from tacit import Connection, pipeline, steps
-from tacit.engine.accounting.ledger import Charge, Ledger
+from tacit import Connection, pipeline
+from tacit.engine import Charge, Ledger
+from tacit.request import ask
 
 Connect = Callable[..., Connection]
 SQL = "SELECT count(*) FROM visits WHERE age < 40"
@@ -151,14 +153,13 @@ class TestNothingIsReadUnpaid:
     def test_order_of_steps(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[str] = []
         for name in ("charge", "count", "draw", "combine", "frame"):
-            module = steps if name in ("count", "draw") else pipeline
-            real = getattr(module, name)
+            real = getattr(pipeline, name)
 
             def noted(*args: Any, _name: str = name, _real: Any = real, **options: Any) -> Any:
                 seen.append(_name)
                 return _real(*args, **options)
 
-            monkeypatch.setattr(module, name, noted)
+            monkeypatch.setattr(pipeline, name, noted)
         real_store = Ledger.store
         monkeypatch.setattr(Ledger, "store", lambda *args: seen.append("store") or real_store(*args))
         con.answer(SQL, epsilon=0.5)
@@ -174,7 +175,7 @@ class TestCrash:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(steps, step, crash)
+            patch.setattr(pipeline, step, crash)
             with pytest.raises(KeyboardInterrupt):
                 con.answer(SQL, epsilon=0.5)
         assert con.budget.spent.epsilon == Decimal("0.5"), "the charge stands"
@@ -185,7 +186,7 @@ class TestCrash:
 
     def test_what_was_paid_is_used_in_full(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(steps, "draw", lambda *_: 1 / 0)
+            patch.setattr(pipeline, "draw", lambda *_: 1 / 0)
             with pytest.raises(tacit.OperationalError, match="was charged"):
                 con.answer(SQL, epsilon=2)
         answers = con.answer(SQL, epsilon=0.5)
@@ -195,8 +196,8 @@ class TestCrash:
     def test_killed_between_charge_and_store(self, clinic: Path, connect: Connect) -> None:
         code = (
             "import os, signal, sys, tacit\n"
-            "from tacit import steps\n"
-            "steps.draw = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "from tacit import pipeline\n"
+            "pipeline.draw = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
             f"tacit.connect(sys.argv[1], epsilon=10).answer({SQL!r}, epsilon=0.5)\n"
         )
         done = subprocess.run([sys.executable, "-c", code, str(clinic)], check=False, capture_output=True)
@@ -208,15 +209,15 @@ class TestCrash:
     def test_a_race_shows_one_release(self, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two processes that charge the same batch at once share the charge, so they must share the noise."""
         slow, fast = connect(), connect()
-        real = steps.draw
+        real = pipeline.draw
         won: list[tacit.Answers] = []
 
         def overtaken(*args: Any) -> Any:
-            monkeypatch.setattr(steps, "draw", real)
+            monkeypatch.setattr(pipeline, "draw", real)
             won.append(fast.answer(SQL, epsilon=0.5))
             return real(*args)
 
-        monkeypatch.setattr(steps, "draw", overtaken)
+        monkeypatch.setattr(pipeline, "draw", overtaken)
         lost = slow.answer(SQL, epsilon=0.5)
         assert value(lost) == value(won[0])
         assert slow.budget.spent.epsilon == Decimal("0.5")
@@ -229,7 +230,7 @@ class TestSealed:
         def leak(*_: Any) -> Any:
             raise ValueError("Could not convert string 'secret-row' to INT32")
 
-        monkeypatch.setattr(type(con._desk.source), "count", leak)
+        monkeypatch.setattr(type(con._session.source), "count", leak)
         with pytest.raises(tacit.OperationalError) as caught:
             con.answer(SQL, epsilon=0.5)
         error: BaseException | None = caught.value
@@ -241,7 +242,7 @@ class TestSealed:
         def leak(*_: Any) -> Any:
             raise OverflowError("123456 is too large")
 
-        monkeypatch.setattr(steps, "measure", leak)
+        monkeypatch.setattr(pipeline, "measure", leak)
         with pytest.raises(tacit.OperationalError, match="nothing was released") as caught:
             con.answer(SQL, epsilon=0.5)
         assert "123456" not in str(caught.value)
@@ -272,7 +273,7 @@ def test_several_tables_in_one_release(con: Connection, watch: Any) -> None:
 def test_no_row_shows_anywhere(con: Connection, clinic: Path) -> None:
     """Values that only the rows hold are in no error, repr, plan or ledger."""
     batch = ["SELECT count(*) FROM labs WHERE kind = 'blood'", "SELECT count(kind) FROM labs"]
-    shown = [repr(con), str(con.explain(batch, epsilon=1)), repr(con._desk), str(con.budget)]
+    shown = [repr(con), str(con.explain(batch, epsilon=1)), repr(con._session), str(con.budget)]
     answers = con.answer(batch, epsilon=1)
     shown += [repr(answers), str(answers), repr(answers[0]), repr(answers.__dict__)]
     for sql in (
@@ -305,14 +306,14 @@ def test_spread_agrees_with_the_predicted_error(connect: Connect, delta: float) 
     con = connect()
     batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(10, 90, 10)]
     batch += ["SELECT sum(cost) FROM visits WHERE age >= 50"]
-    ask = con._ask(batch, None, 0.5, delta, None, 0.95, None, None, False)
-    compiled = steps.compile_ask(con._desk, ask)
-    priced = steps.price(con._desk, ask, compiled)
-    counts = steps.count(con._desk.source, compiled, bytes(32))
-    paid = Charge(0, priced.cost, *priced.cost)
+    session, request = con._session, ask(batch, epsilon=0.5, delta=delta)
+    compiled = session.compile(request)
+    purchase = session.price(request, compiled)
+    counts = pipeline.count(session.source, compiled, bytes(32))
+    paid = Charge(0, purchase.cost, *purchase.cost)
     exact = np.array([f.iloc[0, 0] for f in tacit.testing.exact_answers(con, batch)])
-    drawn = (steps.Release(priced.cost, steps.draw(priced, paid, counts)) for _ in range(n))
-    values = np.array([steps.combine([release], compiled).values for release in drawn])
+    drawn = (replace(purchase.predicted(), measurements=pipeline.draw(purchase, paid, counts)) for _ in range(n))
+    values = np.array([pipeline.combine([release], compiled).values for release in drawn])
     predicted = con.explain(batch, epsilon=0.5, delta=delta).stderr
     seen = np.sqrt(np.mean((values - exact) ** 2, axis=0))
     allowed = 5 * np.sqrt(5 / n) / 2

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection
+from tacit import Connection, pipeline
 from tacit.connection import guarded
 
 Connect = Callable[..., Connection]
@@ -142,7 +142,7 @@ def test_a_price_that_is_not_what_was_named_says_why(con: Connection, name: str)
 
 
 def test_a_charge_that_was_never_released_is_not_called_released(con: Connection, monkeypatch: Any) -> None:
-    monkeypatch.setattr(tacit.steps, "count", _fails)
+    monkeypatch.setattr(pipeline, "count", _fails)
     with pytest.raises(tacit.OperationalError):
         con.answer(ONE, epsilon=0.5)
     plan = con.explain(ONE, epsilon=0.5)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection, steps
+from tacit import Connection, pipeline, sealed
 from tacit.engine.accounting.ledger import Ledger
 from tacit.errors import LedgerError
 
@@ -38,7 +38,7 @@ class Counted:
 @pytest.fixture
 def counted(con: Connection, monkeypatch: pytest.MonkeyPatch) -> Counted:
     source = Counted()
-    monkeypatch.setattr(type(con._desk.source), "count", lambda *args: source(*args))
+    monkeypatch.setattr(type(con._session.source), "count", lambda *args: source(*args))
     return source
 
 
@@ -96,11 +96,11 @@ def leaks(error: BaseException, counted: Counted) -> list[str]:
 
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "draw": (steps, "draw"),
-    "measure": (steps, "measure"),
-    "write": (steps, "write"),
+    "draw": (pipeline, "draw"),
+    "measure": (pipeline, "measure"),
+    "write": (pipeline, "write"),
     "store": (Ledger, "store"),
-    "read": (steps, "read"),
+    "read": (pipeline, "read"),
 }
 ERRORS = [OSError(28, "No space left"), MemoryError(), KeyboardInterrupt(), SystemExit(3), LedgerError("disk is full")]
 
@@ -132,7 +132,7 @@ def test_a_count_that_fails_half_way(con: Connection, monkeypatch: pytest.Monkey
             raise RuntimeError(f"could not convert {EXACT}")
         return counted(source, scan, salt)
 
-    monkeypatch.setattr(type(con._desk.source), "count", count)
+    monkeypatch.setattr(type(con._session.source), "count", count)
     with pytest.raises(tacit.OperationalError, match="was charged") as caught:
         con.answer("SELECT count(*) FROM visits; SELECT count(*) FROM labs", epsilon=0.5)
     assert leaks(caught.value, counted) == []
@@ -146,7 +146,7 @@ def test_what_is_said_of_a_full_disk(con: Connection, counted: Counted, monkeypa
 
 def test_an_exit_keeps_its_code(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     for raised, code in ((SystemExit(3), 3), (SystemExit(f"{EXACT}"), 1)):
-        monkeypatch.setattr(steps, "draw", failing(raised))
+        monkeypatch.setattr(pipeline, "draw", failing(raised))
         with pytest.raises(SystemExit) as caught:
             con.answer(SQL, epsilon=0.5)
         assert caught.value.code == code
@@ -160,7 +160,7 @@ def test_an_answer_keeps_no_exact_count(con: Connection, counted: Counted) -> No
 
 def test_the_check_can_fail(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine of 0.1.0, which counted, drew and stored one after the other, is found out."""
-    monkeypatch.setattr(steps, "_sealed", lambda step: step())
+    monkeypatch.setattr(pipeline, "sealed", lambda step: step())
     monkeypatch.setattr(Ledger, "store", failing(LedgerError("full")))
     with pytest.raises(tacit.LedgerError) as caught:
         con.answer(SQL, epsilon=0.5)
@@ -171,14 +171,14 @@ def test_an_interrupt_while_the_rest_is_cleared_away(
     con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reaches the thread that waits, which holds nothing."""
-    real = steps._without_rows
+    real = sealed._without_rows
 
     def interrupted(error: BaseException) -> BaseException:
         signal.raise_signal(signal.SIGINT)
         return real(error)
 
-    monkeypatch.setattr(steps, "_without_rows", interrupted)
-    monkeypatch.setattr(steps, "measure", failing(MemoryError()))
+    monkeypatch.setattr(sealed, "_without_rows", interrupted)
+    monkeypatch.setattr(pipeline, "measure", failing(MemoryError()))
     with pytest.raises(KeyboardInterrupt) as caught:
         con.answer(SQL, epsilon=0.5)
     for error in exceptions(caught.value):

@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 import tacit
 from numpy.typing import NDArray
-from tacit import Connection, steps
+from tacit import Connection, pipeline
+from tacit.batch import CompiledBatch
 from tacit.engine import Measurement, estimate_batch
 from tacit.engine.accounting.amounts import to_delta, to_epsilon
 from tacit.engine.accounting.ledger import Charge
 from tacit.engine.mechanism import measure as measure_module
+from tacit.pricing import Purchase
+from tacit.request import Ask
 
 from .tester import Scores
 
@@ -52,9 +55,9 @@ def open_table(rows: Sequence[Row], rows_per_unit: int | None = None) -> Connect
     return tacit.connect(database, policy=policy(rows_per_unit))
 
 
-def ask_for(batch: Sequence[str], epsilon: float, delta: float = 0.0, strategy: str | None = None) -> steps.Ask:
+def ask_for(batch: Sequence[str], epsilon: float, delta: float = 0.0, strategy: str | None = None) -> Ask:
     """The request that ``con.answer`` would make of it."""
-    return steps.Ask(list(batch), epsilon=to_epsilon(epsilon), delta=to_delta(delta), strategy=strategy)
+    return Ask(list(batch), epsilon=to_epsilon(epsilon), delta=to_delta(delta), strategy=strategy)
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,12 @@ def _row(rng: np.random.Generator, person: int) -> Row:
 class Sampler:
     """One table of a case, compiled, counted and planned; every draw is a fresh release."""
 
-    compiled: steps.Compiled
-    priced: steps.Priced
+    compiled: CompiledBatch
+    purchase: Purchase
     counts: list[NDArray[Any]]
 
     @classmethod
-    def of(cls, case: Case, rows: Sequence[Row], priced: steps.Priced | None = None) -> Sampler:
+    def of(cls, case: Case, rows: Sequence[Row], purchase: Purchase | None = None) -> Sampler:
         """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time.
 
         A plan is a function of what was compiled; the short form spares itself the search for it on the second
@@ -125,15 +128,15 @@ class Sampler:
         """
         with open_table(rows, case.rows_per_unit) as con:
             ask = ask_for(case.batch, case.epsilon, case.delta, case.strategy)
-            compiled = steps.compile_ask(con._desk, ask)
-            if priced is None or LONG:
-                priced = steps.price(con._desk, ask, compiled)
-            return cls(compiled, priced, steps.count(con._desk.source, compiled, SALT))
+            compiled = con._session.compile(ask)
+            if purchase is None or LONG:
+                purchase = con._session.price(ask, compiled)
+            return cls(compiled, purchase, pipeline.count(con._session.source, compiled, SALT))
 
     def draw(self) -> tuple[Measurement, ...]:
         """One release, charged in full."""
-        cost = self.priced.cost
-        return steps.draw(self.priced, Charge(0, cost, *cost), self.counts)
+        cost = self.purchase.cost
+        return pipeline.draw(self.purchase, Charge(0, cost, *cost), self.counts)
 
     def draws(self, number: int) -> NDArray[np.float64]:
         """The values of many releases at once.
@@ -163,7 +166,7 @@ class Sampler:
 
     def answers(self, drawn: tuple[Measurement, ...]) -> NDArray[np.float64]:
         """Every row of the batch, as the analyst would get it."""
-        return estimate_batch(self.compiled.blocks, [drawn], rows=self.compiled.rows).values
+        return estimate_batch(self.compiled.tables, [drawn], rows=self.compiled.rows).values
 
 
 @dataclass(frozen=True)
@@ -177,10 +180,10 @@ class Pair:
     def of(cls, case: Case) -> Pair:
         """Compile, count and plan on both; what is not data must be equal."""
         here = Sampler.of(case, case.here)
-        pair = cls(here, Sampler.of(case, case.there, here.priced))
+        pair = cls(here, Sampler.of(case, case.there, here.purchase))
         assert pair.here.compiled.fingerprint == pair.there.compiled.fingerprint, "the compiler looked at the data"
         asked = case.epsilon, case.delta
-        assert here.priced.plan.describe(*asked) == pair.there.priced.plan.describe(*asked)
+        assert here.purchase.plan.describe(*asked) == pair.there.purchase.plan.describe(*asked)
         return pair
 
     def in_bulk(self, number: int) -> tuple[Scores, Scores]:

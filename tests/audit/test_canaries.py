@@ -111,7 +111,7 @@ def ask(con: Connection, sql: str) -> Shown:
         else:
             fixed += [str(result), repr(result)]
     if not refused:
-        free += [repr(con), repr(con._desk), str(con.budget), repr(con.budget), repr(con.catalog)]
+        free += [repr(con), repr(con._session), str(con.budget), repr(con.budget), repr(con.catalog)]
     return Shown(fixed, free, refused)
 
 
@@ -139,7 +139,7 @@ def test_nothing_shows(
 def test_the_canaries_would_be_seen(both: tuple[Connection, Connection]) -> None:
     """DuckDB's own messages do quote them."""
     with pytest.raises(duckdb.Error, match="secret-"):
-        both[0]._desk.source._connection.execute(  # type: ignore[attr-defined]
+        both[0]._session.source._connection.execute(  # type: ignore[attr-defined]
             "SELECT CAST(name AS INTEGER) FROM v WHERE name LIKE 'secret-%'"
         ).fetchall()
 

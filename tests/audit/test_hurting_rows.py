@@ -115,7 +115,7 @@ def test_the_rows_do_hurt(con: Connection) -> None:
         if node.find(exp.Column) is None:
             continue
         try:
-            con._desk.source._connection.execute(f"SELECT count({node.sql('duckdb')}) FROM v").fetchall()  # type: ignore[attr-defined]
+            con._session.source._connection.execute(f"SELECT count({node.sql('duckdb')}) FROM v").fetchall()  # type: ignore[attr-defined]
         except duckdb.BinderException:
             continue
         except duckdb.Error:

@@ -13,15 +13,19 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection, pipeline, steps
+from tacit import Connection, pipeline
+from tacit.batch import CompiledBatch
+from tacit.binding import PolicyTerms
 from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.mechanism import lattice, measure
 from tacit.errors import BudgetError, LedgerError
+from tacit.pricing import Purchase
+from tacit.request import Ask
+from tacit.session import Session
 from tacit.sql import Catalog, Values
 from tacit.sql.backends import duckdb as backend
 from tacit.sql.functions import Value
 from tacit.sql.total import Prover
-from tacit.terms import PolicyTerms
 
 from .cases import LONG, Case, Pair, Row, ask_for, open_table, random_case
 from .tester import audit
@@ -132,31 +136,30 @@ def shows_what_groups_there_are(here: tuple[Row, ...], there: tuple[Row, ...]) -
     seen = []
     for rows in (here, there):
         with open_table(rows) as con:
-            compiled = steps.compile_ask(con._desk, ask_for([batch], 1.0))
+            compiled = con._session.compile(ask_for([batch], 1.0))
             seen.append((compiled.fingerprint, con.answer(batch, epsilon=1)[0].df["state"].tolist()))
     return repr(seen[0]) != repr(seen[1])
 
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_flags_groups_listed_from_the_data(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = steps.compile_ask
+    real = Session.compile
 
-    def looks(desk: steps.Desk, ask: steps.Ask) -> steps.Compiled:
-        (table,) = desk.schema.tables
-        found = desk.source._connection.cursor().execute("SELECT DISTINCT state FROM v").fetchall()  # type: ignore[attr-defined]
+    def looks(session: Session, ask: Ask) -> CompiledBatch:
+        (table,) = session.schema.tables
+        found = session.source._connection.cursor().execute("SELECT DISTINCT state FROM v").fetchall()  # type: ignore[attr-defined]
         values = Values(tuple(state for (state,) in found) or ("none",))
         columns = tuple(replace(c, domain=values) if c.name == "state" else c for c in table.columns)
-        return real(replace(desk, schema=Catalog((replace(table, columns=columns),))), ask)
+        return real(replace(session, schema=Catalog((replace(table, columns=columns),))), ask)
 
     if broken:
-        monkeypatch.setattr(steps, "compile_ask", looks)
-        monkeypatch.setattr(pipeline, "compile_ask", looks)
+        monkeypatch.setattr(Session, "compile", looks)
     assert shows_what_groups_there_are((YOUNG, (1, "NJ", 2, 2.0)), (YOUNG,)) == broken
 
 
 def reads_before_it_is_paid(con: Connection, patch: pytest.MonkeyPatch) -> bool:
     """Whether a batch that cannot be paid for reaches a private row."""
-    source, reads = con._desk.source, []
+    source, reads = con._session.source, []
     real = type(source).count
     patch.setattr(type(source), "count", lambda *args: (reads.append(1), real(*args))[1])
     with pytest.raises(BudgetError):
@@ -166,14 +169,14 @@ def reads_before_it_is_paid(con: Connection, patch: pytest.MonkeyPatch) -> bool:
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_flags_a_charge_after_the_read(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pipeline.price
+    real = Session.price
 
-    def price_by_looking(desk: steps.Desk, ask: steps.Ask, compiled: steps.Compiled) -> steps.Priced:
-        steps.count(desk.source, compiled, bytes(32))
-        return real(desk, ask, compiled)
+    def price_by_looking(session: Session, ask: Ask, compiled: CompiledBatch) -> Purchase:
+        pipeline.count(session.source, compiled, bytes(32))
+        return real(session, ask, compiled)
 
     if broken:
-        monkeypatch.setattr(pipeline, "price", price_by_looking)
+        monkeypatch.setattr(Session, "price", price_by_looking)
     with open_table([YOUNG]) as con:
         assert reads_before_it_is_paid(con, monkeypatch) == broken
 
@@ -181,7 +184,7 @@ def test_flags_a_charge_after_the_read(broken: bool, monkeypatch: pytest.MonkeyP
 def releases_beyond_charges(con: Connection, ask: Callable[[], tacit.Answers]) -> int:
     """How many different draws an impatient analyst sees beyond those that the ledger was paid for."""
     seen = {ask().df()["value"].tolist()[0] for _ in range(4)}
-    ledger = con._desk.purse.open()
+    ledger = con._session.ledger.open()
     return len(seen) - sum(entry.kind == "charge" for entry in ledger.entries())
 
 
@@ -191,14 +194,14 @@ def test_flags_fresh_noise_on_retry(broken: bool, monkeypatch: pytest.MonkeyPatc
     if broken:
         monkeypatch.setattr(Ledger, "store", lambda self, charge, payload, *_: payload)
     with open_table([YOUNG]) as con:
-        real = steps.draw
+        real = pipeline.draw
 
         def crash(*args: Any) -> Any:
             real(*args)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(steps, "draw", crash)
+            patch.setattr(pipeline, "draw", crash)
             with pytest.raises(KeyboardInterrupt):
                 con.answer("SELECT count(*) FROM v", epsilon=1)
         extra = releases_beyond_charges(con, lambda: con.answer("SELECT count(*) FROM v", epsilon=1))
@@ -208,7 +211,7 @@ def test_flags_fresh_noise_on_retry(broken: bool, monkeypatch: pytest.MonkeyPatc
 def answers_under_another_policy(con: Connection) -> bool:
     """Whether an analyst who brings no policy is answered about rows, where the curator's protects persons."""
     con.answer("SELECT count(*) FROM v", epsilon=1)
-    database = con._desk.source._connection  # type: ignore[attr-defined]
+    database = con._session.source._connection  # type: ignore[attr-defined]
     try:
         with tacit.connect(database, analyst="ana") as ana:
             ana.answer("SELECT count(*) FROM v WHERE age < 40", epsilon=1)
@@ -228,7 +231,7 @@ def test_flags_a_ledger_that_any_policy_may_spend(broken: bool, monkeypatch: pyt
 
 def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool:
     """Whether the error of a draw that fails, as long as somebody holds it, leads to the exact counts."""
-    source, given = con._desk.source, []
+    source, given = con._session.source, []
     real = type(source).count
 
     def count(*args: Any) -> Any:
@@ -240,7 +243,7 @@ def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool
         raise MemoryError
 
     patch.setattr(type(source), "count", count)
-    patch.setattr(steps, "measure", full)
+    patch.setattr(pipeline, "measure", full)
     with pytest.raises(tacit.Error) as caught:
         con.answer("SELECT count(*) FROM v", epsilon=1)
     assert given and caught.value is not None
@@ -250,7 +253,7 @@ def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool
 @pytest.mark.parametrize("broken", [False, True])
 def test_flags_counts_in_the_frames_of_an_error(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        monkeypatch.setattr(steps, "_sealed", lambda step: step())
+        monkeypatch.setattr(pipeline, "sealed", lambda step: step())
     with open_table([YOUNG]) as con:
         assert counts_outlive_a_failure(con, monkeypatch) == broken
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import tacit
 from numpy.typing import NDArray
-from tacit import Connection, steps
+from tacit import Connection, pipeline
+from tacit.batch import CompiledBatch
 
 from .cases import LONG, SALT, ask_for
 
@@ -52,9 +53,9 @@ def connect(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -
     return tacit.connect(database, policy=policy)
 
 
-def counts(con: Connection, batch: list[str]) -> tuple[steps.Compiled, list[NDArray[Any]]]:
-    compiled = steps.compile_ask(con._desk, ask_for(batch, 1.0))
-    return compiled, steps.count(con._desk.source, compiled, SALT)
+def counts(con: Connection, batch: list[str]) -> tuple[CompiledBatch, list[NDArray[Any]]]:
+    compiled = con._session.compile(ask_for(batch, 1.0))
+    return compiled, pipeline.count(con._session.source, compiled, SALT)
 
 
 def table(rng: np.random.Generator, people: int, size: int) -> list[tuple[Any, ...]]:
@@ -74,7 +75,7 @@ def test_removing_any_unit_moves_no_more_than_is_charged_for(name: str, seed: in
         with connect([r for r in visits if r[0] != person], [r for r in labs if r[0] != person]) as con:
             other, there = counts(con, BATCHES[name])
         assert other.fingerprint == compiled.fingerprint
-        for block, x, less in zip(compiled.blocks, here, there, strict=True):
+        for block, x, less in zip(compiled.tables, here, there, strict=True):
             moved = x - less
             allowed = block.rows_per_unit * block.one_row
             assert (moved >= 0).all() and moved.sum() <= allowed, "the sensitivity is too small"
@@ -86,7 +87,7 @@ def test_the_bound_of_a_join_is_the_product() -> None:
     """One person with more rows than count in both tables: 2 · 3 pairs, not 5 · 5."""
     with connect([(1, 1)] * 5, [(1, 9)] * 5) as con:
         compiled, (x,) = counts(con, BATCHES["joined"])
-    (block,) = compiled.blocks
+    (block,) = compiled.tables
     assert block.rows_per_unit == 6
     assert x.sum() == 6
 

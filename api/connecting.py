@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,15 @@ from tacit.engine.accounting.amounts import to_delta, to_epsilon
 from tacit.engine.accounting.ledger import Ledger
 from tacit.sql import Source, open_source
 
-from .budget import Purse, Store
-from .catalog import build_catalog
-from .connection import Connection, Number
+from .binding import terms_of
+from .budget import LedgerAccess, Store
+from .connection import Connection
+from .declared import build_catalog
 from .errors import InterfaceError, OperationalError, PolicyError
 from .policy import Cap, Policy, load_policy, suggestion
-from .steps import Desk
-from .terms import terms_of
-
-_MEMORY: dict[str, Ledger] = {}
-"""The ledgers of databases in memory, by ``Source.memory``. They live as long as the process: no connection object, and
-no number of them, tells when a database is gone, and a ledger that ended before its database would be a new budget."""
+from .process import memory_ledgers
+from .request import Number
+from .session import Session
 
 
 def connect(
@@ -63,12 +62,12 @@ def connect(
     try:
         catalog = build_catalog(rules, source)
         terms = terms_of(rules, catalog=catalog, may_begin=analyst is None or policy is not None)
-        purse = Purse(_store(source, ledger), stated, bound, analyst, rules.analysts, rules.accounting, terms)
+        access = LedgerAccess(_store(source, ledger), stated, bound, analyst, rules.analysts, rules.accounting, terms)
     except BaseException:
         source.close()
         raise
-    desk = Desk(source=source, schema=catalog, limits=rules.limits, purse=purse)
-    return Connection(desk, each if each is not None else rules.spend)
+    session = Session(source=source, schema=catalog, limits=rules.limits, ledger=access)
+    return Connection(session, each if each is not None else rules.spend)
 
 
 def _check_analyst(policy: Policy, analyst: str | None) -> None:
@@ -120,6 +119,7 @@ def _store(source: Source, ledger: str | os.PathLike[str] | None) -> Store:
 
 def _memory_store(identity: str) -> Store:
     def create(cap: Amount, rule: str, policy: str, salt: bytes) -> Ledger:
-        return _MEMORY.setdefault(identity, Ledger.create(None, *cap, rule=rule, policy=policy, salt=salt))
+        make = partial(Ledger.create, None, *cap, rule=rule, policy=policy, salt=salt)
+        return memory_ledgers.get_or_create(identity, make)
 
-    return Store(lambda: _MEMORY.get(identity), create)
+    return Store(lambda: memory_ledgers.get(identity), create)

@@ -16,10 +16,12 @@ from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
 from .answers import frame_names
+from .batch import CompiledBatch
 from .budget import show
-from .compiled import Ask, Compiled
-from .decide import Decision
-from .steps import Priced, total
+from .pricing import Purchase
+from .releases import total
+from .request import Ask
+from .reuse import Decision
 
 Floats = NDArray[np.float64]
 
@@ -87,20 +89,20 @@ class Plan:
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):
                     continue
-                found, notes = _predicted(column.output, len(labels))
-                rows += found
+                at, notes = _predicted(column.output, len(labels))
+                rows += at
                 parts["query"] += [index] * len(labels)
                 parts["group"] += labels
                 parts["column"] += [name] * len(labels)
                 parts["note"] += notes
         numbers = {"stderr": self.stderr, "half_width": self.half_width, **self.alternative_stderr}
-        at = np.array(rows, dtype=np.int64)
+        positions = np.array(rows, dtype=np.int64)
         return pd.DataFrame(
             {
                 "query": np.array(parts["query"], dtype=np.int64),
                 "group": pd.Series(parts["group"], dtype="str"),
                 "column": pd.Series(parts["column"], dtype="str"),
-                **{name: np.append(column, np.nan)[at] for name, column in numbers.items()},
+                **{name: np.append(column, np.nan)[positions] for name, column in numbers.items()},
                 "note": pd.Series(parts["note"], dtype="str"),
             }
         )
@@ -158,57 +160,71 @@ def _predicted(output: Output, count: int) -> tuple[list[int], list[str]]:
         case Linear(rows):
             return list(rows), [""] * count
         case Stacked(parts):
-            found = [_predicted(part, size) for size, part in parts]
-            return [row for rows, _ in found for row in rows], [note for _, notes in found for note in notes]
+            stacked = [_predicted(part, size) for size, part in parts]
+            return [row for rows, _ in stacked for row in rows], [note for _, notes in stacked for note in notes]
         case Ratio():
             return [-1] * count, [_AVG_NOTE] * count
     return [-1] * count, [_COMPUTED_NOTE] * count
 
 
-def free(compiled: Compiled, confidence: float) -> Plan:
+def free_plan(batch: CompiledBatch, confidence: float) -> Plan:
     """The plan of a batch that reads no private row."""
-    nothing, workload = np.zeros(compiled.rows), compiled.workload
+    zeros = np.zeros(batch.rows)
     return Plan(
-        *(*NOTHING, NOTHING, NOTHING, "", confidence, "", "pure", workload.queries, workload.cells),
-        *(0.0, 0.0, 0.0, {}, nothing, nothing, {}),
+        epsilon=NOTHING.epsilon,
+        delta=NOTHING.delta,
+        cost=NOTHING,
+        bought=NOTHING,
+        why="",
+        confidence=confidence,
+        strategy="",
+        privacy="pure",
+        queries=batch.workload.queries,
+        cells=batch.workload.cells,
+        error=0.0,
+        combined=0.0,
+        lower_bound=0.0,
+        alternatives={},
+        stderr=zeros,
+        half_width=zeros,
+        alternative_stderr={},
     )
 
 
-def predict(ask: Ask, compiled: Compiled, priced: Priced, decision: Decision, cost: Amount) -> Plan:
-    """The plan as its reader sees it; ``priced`` is the whole batch bought anew."""
-    workload, rows = compiled.workload, compiled.rows
-    plan, epsilon, delta = priced.plan, priced.epsilon, priced.delta
-    query_of_row = np.zeros(rows, dtype=np.int64)
-    for index, query in reversed(list(enumerate(workload.queries))):
+def predicted_plan(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) -> Plan:
+    """The plan as its reader sees it; ``whole`` is the whole batch bought anew."""
+    batch, plan, epsilon, delta = whole.batch, whole.plan, whole.epsilon, whole.delta
+    query_of_row = np.zeros(batch.rows, dtype=np.int64)
+    for index, query in reversed(list(enumerate(batch.workload.queries))):
         query_of_row[rows_used(query)] = index
-    others = baselines(compiled.blocks, query_of_row.tolist(), epsilon, delta)
-    largest = np.abs(workload.matrix).max(axis=1, initial=0.0)
-    scale = np.divide(1.0, largest, out=np.zeros(rows), where=largest > 0)
-    weights = np.ones(rows) if compiled.weights is None else compiled.weights
+    others = baselines(batch.tables, query_of_row.tolist(), epsilon, delta)
+    largest = np.abs(batch.workload.matrix).max(axis=1, initial=0.0)
+    scale = np.divide(1.0, largest, out=np.zeros(batch.rows), where=largest > 0)
+    weights = np.ones(batch.rows) if batch.weights is None else batch.weights
 
     def weighed(stderr: Floats) -> float:
         return float(np.sum(weights * (stderr * scale) ** 2))
 
-    alone = plan.stderr(epsilon, delta)
-    estimate = decision.predicted(compiled)
+    error = weighed(plan.stderr(epsilon, delta))
+    estimate = decision.predicted(batch)
     if ask.integer:
         estimate = estimate.rounded()
     purchase = decision.purchase
-    used = plan if purchase is None else purchase.priced.plan
+    used = plan if purchase is None else purchase.plan
     return Plan(
         epsilon=epsilon,
         delta=delta,
         cost=cost,
-        bought=NOTHING if purchase is None else purchase.priced.cost,
-        why=_why(ask, priced, decision, cost),
+        bought=NOTHING if purchase is None else purchase.cost,
+        why=_why(ask, whole, decision, cost),
         confidence=ask.confidence,
         strategy=used.name,
         privacy=used.privacy,
-        queries=workload.queries,
-        cells=workload.cells,
-        error=weighed(alone),
+        queries=batch.workload.queries,
+        cells=batch.workload.cells,
+        error=error,
         combined=weighed(estimate.stderr),
-        lower_bound=weighed(alone) * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
+        lower_bound=error * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
         alternatives={name: weighed(other) for name, other in others.items()},
         stderr=estimate.stderr,
         half_width=estimate.half_width(ask.confidence),
@@ -216,25 +232,25 @@ def predict(ask: Ask, compiled: Compiled, priced: Priced, decision: Decision, co
     )
 
 
-def _why(ask: Ask, priced: Priced, decision: Decision, cost: Amount) -> str:
+def _why(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) -> str:
     """The cost in words, and the reason where it is not what was asked for."""
     reading = f"reading it counts {show(total(r.cost for r in decision.read))} against your own cap"
-    known = f"what others paid for ({reading})" if decision.read else "what was released before"
+    stored = f"what others paid for ({reading})" if decision.read else "what was released before"
     if decision.purchase is None:
         if decision.read:
             return f"already released, and others paid for it: answering costs nothing, but {reading}"
         return "already released: answering costs nothing"
-    bought = decision.purchase.priced.cost
+    bought = decision.purchase.cost
     if not any(cost):
         return "paid for before, and never released: answering costs nothing"
-    said = f"costs {show(cost)}"
+    text = f"costs {show(cost)}"
     if cost != bought:
-        said += f", which is what a release at {show(bought)} adds under this ledger's rule"
-    if bought == priced.cost:
-        return said if not decision.used or not ask.refresh else f"{said}; the answer combines it with {known}"
+        text += f", which is what a release at {show(bought)} adds under this ledger's rule"
+    if bought == whole.cost:
+        return text if not decision.used or not ask.refresh else f"{text}; the answer combines it with {stored}"
     if ask.error is not None:
-        return f"{said}: with {known}, that is enough for ±{ask.error:g}"
+        return f"{text}: with {stored}, that is enough for ±{ask.error:g}"
     return (
-        f"{said}: {known} answers part of the batch; "
-        f"buying the rest for that makes the whole as exact as {show(priced.cost)} would"
+        f"{text}: {stored} answers part of the batch; "
+        f"buying the rest for that makes the whole as exact as {show(whole.cost)} would"
     )

@@ -1,0 +1,146 @@
+"""A batch as the engine sees it: SQL text compiled into one workload for each private table that it reads."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.engine import TableWorkload, table_workload
+from tacit.engine.accounting.terms import NO_UNIT
+from tacit.sql import Catalog, Limits, Source, compile_batch
+from tacit.sql.names import folded
+from tacit.sql.present import rows_used
+from tacit.sql.scan import Scan
+from tacit.sql.workload import Workload
+
+from .errors import NotSupportedError, ProgrammingError
+from .request import Ask
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CompiledBatch:
+    """A batch after compilation. Data-free: a function of the SQL, the catalog and the policy."""
+
+    workload: Workload
+    scans: tuple[Scan, ...]
+    """How to count each private table that matters to the batch."""
+    tables: tuple[TableWorkload, ...]
+    """For each of ``scans``, the rows of the workload that are left to measure on it."""
+    public: tuple[Scan, ...]
+    """The scans of public tables: read freely, without noise."""
+    weights: Floats | None
+    """Per row of the workload."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what the batch measures, and of the state of the tables that it measures it on."""
+        measured = [table.rows.tolist() for table in self.tables]
+        return hashlib.sha256(f"{self.workload.fingerprint} {measured}".encode()).hexdigest()
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Whose presence the release hides: the privacy unit of every private table that is read."""
+        tables = [table for scan in self.scans for table in (scan.table, *(join.table for _, join in scan.private))]
+        return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
+
+    @property
+    def rows(self) -> int:
+        return int(self.workload.matrix.shape[0])
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which rows of the workload are left to measure."""
+        measured = np.zeros(self.rows, dtype=np.bool_)
+        for table in self.tables:
+            measured[table.rows] = True
+        return measured
+
+    @property
+    def figures(self) -> NDArray[np.int64]:
+        """The rows left to measure that are figures of the answer; ``error=`` speaks of those."""
+        rows = {row for query in self.workload.queries for row in rows_used(query)}
+        return np.array(sorted(rows & set(np.flatnonzero(self.measured).tolist())), dtype=np.int64)
+
+    @property
+    def error_weights(self) -> Floats:
+        """What a squared error counts: one over the row's largest entry squared, times its weight."""
+        scale = np.zeros(self.rows)
+        for table in self.tables:
+            scale[table.rows] = 1 / np.abs(table.matrix).max(axis=1) ** 2
+        return scale if self.weights is None else scale * self.weights
+
+    def only(self, rows: NDArray[np.bool_]) -> CompiledBatch:
+        """The same batch with some of its rows left to measure; the numbers of the rows stay."""
+        if rows.all():
+            return self
+        pairs = [(scan, _only(table, rows)) for scan, table in zip(self.scans, self.tables, strict=True)]
+        pairs = [(scan, table) for scan, table in pairs if table.rows.size]
+        return replace(self, scans=tuple(s for s, _ in pairs), tables=tuple(t for _, t in pairs))
+
+
+def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> CompiledBatch:
+    """SQL text to table workloads. Reads the catalog and, for joins, the keys of public tables.
+
+    Every scan is rehearsed on rows of tacit's own making: a scan that can fail must fail before the charge.
+    """
+    workload = compile_batch(ask.batch, catalog, ask.params, limits)
+    for scan in workload.scans:
+        _check_joins(source, scan)
+        source.rehearse(scan)
+    pairs = [
+        (scan, table_workload(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, one_row=scan.one_row))
+        for scan in workload.scans
+        if not scan.table.public
+    ]
+    pairs = [(scan, table) for scan, table in pairs if table.rows.size]
+    return CompiledBatch(
+        workload=workload,
+        scans=tuple(scan for scan, _ in pairs),
+        tables=tuple(table for _, table in pairs),
+        public=tuple(scan for scan in workload.scans if scan.table.public),
+        weights=_row_weights(workload, ask.weights),
+    )
+
+
+def read_public(source: Source, batch: CompiledBatch) -> Floats:
+    """What public tables add to every row of the workload, exactly."""
+    rows = np.zeros(batch.rows)
+    for scan in batch.public:
+        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.one_row
+        rows += batch.workload.matrix[:, scan.columns] @ counts
+    return rows
+
+
+def _check_joins(source: Source, scan: Scan) -> None:
+    """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
+    for _, join in scan.joins:
+        key = tuple(theirs for _, theirs in join.on)
+        if not source.unique(join.table, key):
+            raise NotSupportedError(
+                f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
+                f"many times\nhint: join {join.table.name} on a column that is unique in it"
+            )
+
+
+def _row_weights(workload: Workload, weights: tuple[float, ...] | None) -> Floats | None:
+    if weights is None:
+        return None
+    if len(weights) != len(workload.queries):
+        raise ProgrammingError(
+            f"weights= has {len(weights)} entries for {len(workload.queries)} queries\n"
+            "hint: give one positive number per query"
+        )
+    of_row = np.zeros(workload.matrix.shape[0])
+    for weight, query in zip(weights, workload.queries, strict=True):
+        rows = rows_used(query)
+        of_row[rows] = np.maximum(of_row[rows], weight)
+    return np.where(of_row > 0, of_row, 1.0)
+
+
+def _only(table: TableWorkload, rows: NDArray[np.bool_]) -> TableWorkload:
+    inside = rows[table.rows]
+    return replace(table, matrix=table.matrix[inside], rows=table.rows[inside])

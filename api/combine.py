@@ -1,0 +1,183 @@
+"""What releases say about a batch: all of them put over common cells, then generalised least squares.
+
+Post-processing only. Releases of one state of one table mix, whatever their cells; others never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tacit.engine import Estimate, Measurement, TableWorkload
+from tacit.engine.inference.estimate import Stack, estimate_from
+from tacit.sql.refine import Grid, Integers, Refinement, grid_of, union_of_cells
+from tacit.sql.scan import Scan
+
+from .batch import CompiledBatch
+from .releases import Release
+
+_POINTS = 1 << 18
+_CELLS = 2048
+_GRIDS = 24
+_WORK = 1e8
+"""The common cells stay within these, whatever was released before: points of their grids looked at, cells, releases
+that cut the batch's own cells, operations of the least squares. What measures unions of own cells costs no cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class _CommonCells:
+    """One table's part of a batch over cells that it shares with what was measured."""
+
+    table: TableWorkload
+    stack: Stack | None
+    """Numbered by the releases that it comes from; None where there are none."""
+    origin: NDArray[np.int64]
+    """The batch's own cell that holds each common cell; -1 for none."""
+
+    def in_batch_cells(self, common: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
+        """Counts of common cells added up into the batch's own."""
+        inside = self.origin >= 0
+        counts = np.zeros(cells)
+        np.add.at(counts, self.origin[inside], common[inside])
+        return counts
+
+
+def combine(
+    releases: Sequence[Release],
+    batch: CompiledBatch,
+    public: NDArray[np.float64] | None = None,
+    *,
+    nonnegative: bool = False,
+    partial: bool = False,
+) -> Estimate:
+    """All rows of the batch from all releases at hand, by generalised least squares: post-processing.
+
+    With ``partial``, rows that the releases do not determine have an infinite error. ``used`` of the result says
+    which of the releases any answer depends on.
+    """
+    common = [_common_cells(*pair, releases) for pair in zip(batch.scans, batch.tables, strict=True)]
+    estimate = estimate_from(
+        [c.table for c in common],
+        [c.stack or () for c in common],
+        rows=batch.rows,
+        nonnegative=nonnegative,
+        partial=partial,
+    )
+    cells = tuple(
+        c.in_batch_cells(x, table.matrix.shape[1])
+        for c, x, table in zip(common, estimate.cells, batch.tables, strict=True)
+    )
+    used = np.zeros(len(releases), dtype=np.bool_)
+    for mask in estimate.used:
+        used[: len(mask)] |= mask
+    values = estimate.values if public is None else estimate.values + public
+    return replace(estimate, values=values, cells=cells, used=(used,))
+
+
+def contributing(releases: Sequence[Release], estimate: Estimate) -> tuple[Release, ...]:
+    """Those of the releases that were given to ``combine`` on which any of its answers depends."""
+    (used,) = estimate.used
+    return tuple(release for release, is_used in zip(releases, used, strict=True) if is_used)
+
+
+def cell_frame(releases: Sequence[Release], batch: CompiledBatch, *, nonnegative: bool = False) -> pd.DataFrame:
+    """The estimated counts of a batch's cells, each with its error."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
+    counts = combine(releases, batch, nonnegative=nonnegative).cells
+    for scan, table, count in zip(batch.scans, batch.tables, counts, strict=True):
+        n = table.matrix.shape[1]
+        single = replace(table, matrix=np.eye(n), rows=np.arange(n, dtype=np.int64))
+        common = _common_cells(scan, single, releases)
+        estimate = estimate_from([common.table], [common.stack or ()], rows=n, nonnegative=nonnegative, partial=True)
+        cells = batch.workload.cells[scan.columns]
+        columns["table"] += [cell.table for cell in cells]
+        columns["label"] += [cell.label for cell in cells]
+        columns["count"] += count.tolist()
+        columns["stderr"] += estimate.stderr.tolist()
+    return pd.DataFrame(
+        {
+            "table": pd.Series(columns["table"], dtype="str"),
+            "label": pd.Series(columns["label"], dtype="str"),
+            "count": np.array(columns["count"], dtype=np.float64),
+            "stderr": np.array(columns["stderr"], dtype=np.float64),
+        }
+    )
+
+
+def _common_cells(scan: Scan, table: TableWorkload, releases: Sequence[Release]) -> _CommonCells:
+    """What measures unions of the batch's cells, all of it; then releases that cut those, the nearest ones first.
+
+    The cost of both is bounded, and so is what one more release can add: a batch beside ten thousand releases takes no
+    longer than one beside a few dozen.
+    """
+    target = grid_of(scan)
+    common = Refinement.of(target)
+    coarse: list[tuple[Integers, Stack]] = []
+    fine: list[Stack] = []
+    coordinates = points = 0
+    for grid, measured in _nearest_first(target, releases):
+        union = union_of_cells(target, grid)
+        refined = None
+        if union is None:
+            if len(fine) >= _GRIDS:
+                continue
+            limit = max(_POINTS - points, len(target.cell_of))
+            refined = common.refined(grid, points=limit, cells=max(_CELLS, target.cells))
+            if refined is None:
+                continue
+        size = sum(len(m.noisy) for _, m in measured)
+        cells = common.cells if refined is None else refined.cells
+        allowed = max(_WORK, _operations(target.cells, target.cells))
+        if grid.key != target.key and _operations(coordinates + size, cells) > allowed:
+            continue
+        coordinates += size
+        stack = Stack.of([m for _, m in measured], [number for number, _ in measured])
+        if refined is None:
+            assert union is not None
+            coarse.append((union, stack))
+        else:
+            common = refined
+            points += len(refined.cell_of)
+            fine.append(stack)
+    origin, *others = common.origins
+    if fine:
+        padded = np.hstack([table.matrix, np.zeros((len(table.rows), 1))])
+        table = replace(table, matrix=padded[:, origin])
+    stacks = [stack.lifted(np.append(union, -1)[origin]) for union, stack in coarse]
+    stacks += [stack.lifted(other) for stack, other in zip(fine, others, strict=True)]
+    return _CommonCells(table, Stack.joined(stacks, len(releases)) if stacks else None, origin)
+
+
+Measured = list[tuple[int, Measurement]]
+"""Measurements over one grid, each with the number of the release that it comes from."""
+
+
+def _nearest_first(target: Grid, releases: Sequence[Release]) -> list[tuple[Grid, Measured]]:
+    """The measurements about one table, by grid.
+
+    Nearest are those over the batch's own cells, then those with the fewest columns beside the batch's own, then those
+    that cut where the batch cuts and hardly anywhere else, then those with the least noise.
+    """
+    by_grid: dict[bytes, tuple[Grid, Measured]] = {}
+    for number, release in enumerate(releases):
+        for measurement, grid in zip(release.measurements, release.grids, strict=True):
+            if grid.subject == target.subject:
+                by_grid.setdefault(grid.key, (grid, []))[1].append((number, measurement))
+    axes = {axis.key for axis in target.axes}
+
+    def distance(entry: tuple[Grid, Measured]) -> tuple[float, ...]:
+        grid, measured = entry
+        shared = len(grid.places & target.places)
+        beside = sum(axis.key not in axes for axis in grid.axes)
+        return grid.key != target.key, beside, -shared, len(grid.places) - shared, min(m.level for _, m in measured)
+
+    return sorted(by_grid.values(), key=distance)
+
+
+def _operations(coordinates: int, cells: int) -> float:
+    """Of one decomposition of the stacked questions."""
+    return float(max(coordinates, cells)) * min(coordinates, cells) ** 2

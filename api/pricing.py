@@ -1,0 +1,159 @@
+"""What measuring a batch, or some rows of it, would cost: a plan and an ε. A function of the batch and the request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from tacit.engine import Amount, ChargeRequest, JointPlan, choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.measure import unmeasured
+from tacit.sql.present import is_number
+from tacit.sql.refine import grid_of
+from tacit.sql.workload import Linear, Output, Stacked
+
+from .batch import CompiledBatch
+from .budget import LedgerAccess
+from .errors import NotSupportedError, PrivacyParameterError
+from .releases import Release
+from .request import Ask
+
+_STORED_PLANS = 32
+_QUERIES_NAMED = 20
+"""So many queries are named in one error."""
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """Rows of a batch that would be measured, by which plan, and at which ε and δ."""
+
+    batch: CompiledBatch
+    plan: JointPlan
+    epsilon: Decimal
+    delta: Decimal
+    fingerprint: str
+    """Equal for requests whose releases can stand in for each other."""
+
+    @property
+    def cost(self) -> Amount:
+        return Amount(*self.plan.cost(self.epsilon, self.delta))
+
+    def at(self, epsilon: Decimal) -> Purchase:
+        """The same rows by the same plan for another ε."""
+        return replace(self, epsilon=epsilon)
+
+    def predicted(self) -> Release:
+        """The release that the purchase will be, with zeros for its values: enough to predict errors."""
+        grids = tuple(grid_of(scan) for scan in self.batch.scans)
+        return Release(self.cost, unmeasured(self.plan, self.epsilon, self.delta), grids)
+
+    def request(self, access: LedgerAccess) -> ChargeRequest:
+        """What the ledger is asked to admit."""
+        return ChargeRequest(
+            fingerprint=self.fingerprint,
+            epsilon=self.cost.epsilon,
+            delta=self.cost.delta,
+            analyst=access.analyst,
+            analyst_cap=access.analyst_cap,
+            cap=access.cap,
+            mechanism=self._described(),
+            rho=self.plan.rho(self.epsilon, self.delta),
+        )
+
+    def _described(self) -> str:
+        described = json.loads(self.plan.describe(self.epsilon, self.delta))
+        return json.dumps({**described, "units": self.batch.units}, sort_keys=True, separators=(",", ":"))
+
+
+class Pricer:
+    """Prices batches, and remembers the last few plans: ``answer`` after ``explain`` does not search again.
+
+    Threads take turns on a connection, so nobody else uses its pricer meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._plans: dict[str, tuple[JointPlan, Decimal]] = {}
+
+    def price(self, ask: Ask, batch: CompiledBatch, rule: str) -> Purchase:
+        """The plan for the rows of a batch, and with ``error=`` the smallest ε; the cost follows from the two.
+
+        What is refused is refused before a plan is looked up: plans are remembered by the rows that they measure, and
+        whether a request is sound depends on its queries too.
+        """
+        _check_budget(ask, batch)
+        weights = None if batch.weights is None else batch.weights.tolist()  # by row: queries can share rows
+        key = _hash(
+            *(batch.fingerprint, str(ask.epsilon), str(ask.delta), ask.noise_width),
+            *(ask.confidence if ask.error else None, weights, ask.strategy, rule),
+        )
+        if key not in self._plans:
+            if len(self._plans) >= _STORED_PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[key] = _plan(ask, batch, rule)
+        plan, epsilon = self._plans[key]
+        # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
+        fingerprint = _hash(batch.fingerprint, plan.privacy, ask.strategy, weights)
+        return Purchase(batch, plan, epsilon, ask.delta, fingerprint)
+
+
+def _plan(ask: Ask, batch: CompiledBatch, rule: str) -> tuple[JointPlan, Decimal]:
+    options: dict[str, Any] = {"weights": batch.weights, "strategy": ask.strategy, "rows": batch.rows}
+    gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
+    if ask.noise_width is None:
+        assert ask.epsilon is not None
+        return gaussian or choose_plan(batch.tables, ask.epsilon, ask.delta, **options), ask.epsilon
+    target = batch.figures.tolist()
+    if gaussian is not None:
+        return gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
+    return choose_plan_for_error(batch.tables, ask.noise_width, ask.confidence, ask.delta, target=target, **options)
+
+
+def _gaussian(batch: CompiledBatch, options: dict[str, Any]) -> JointPlan | None:
+    """The plan for a ledger that accounts by zCDP: at equal ρ, Gaussian noise is never the worse one.
+
+    Laplace noise at ε costs ρ = ε²/2 there, for a variance of Δ₁²/ρ; Gaussian noise has Δ₂²/2ρ, and Δ₂ ≤ Δ₁. ``None``
+    for a forced strategy that is made for Laplace noise only.
+    """
+    try:
+        return plan_release(batch.tables, privacy="approximate", **options)
+    except NotSupportedError:
+        return None
+
+
+def _check_budget(ask: Ask, batch: CompiledBatch) -> None:
+    if ask.error is not None:
+        _check_error_can_be_promised(batch)
+    elif ask.epsilon is None:
+        raise PrivacyParameterError(
+            "no budget was named for this batch\n"
+            "hint: write epsilon=0.5, or error=10 for the smallest budget that reaches it; for calls that "
+            "cannot say, set con.spend = 0.1 or spend = 0.1 under [budget] in the policy"
+        )
+
+
+def _check_error_can_be_promised(batch: CompiledBatch) -> None:
+    """``error=`` is for figures whose error does not depend on the released values."""
+    computed = [
+        index
+        for index, query in enumerate(batch.workload.queries)
+        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
+    ]
+    if computed:
+        shown = ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")
+        raise PrivacyParameterError(
+            f"error= cannot be promised for query {shown}: the error of AVG and of other computed figures depends "
+            "on the released values\n"
+            "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
+        )
+
+
+def _is_linear(output: Output) -> bool:
+    if isinstance(output, Stacked):
+        return all(_is_linear(part) for _, part in output.parts)
+    return isinstance(output, Linear)
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,101 @@
+"""Process-wide state: what tacit changes or remembers for the whole process, in one place and safe for threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+if TYPE_CHECKING:
+    from tacit.engine import Ledger
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Values by name that live as long as the process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: dict[str, T] = {}
+
+    def get(self, name: str) -> T | None:
+        """The value of a name, if there is one."""
+        with self._lock:
+            return self._values.get(name)
+
+    def get_or_create(self, name: str, create: Callable[[], T]) -> T:
+        """The value of a name; of several threads that come at once, one creates it and all get that one."""
+        with self._lock:
+            if name not in self._values:
+                self._values[name] = create()
+            return self._values[name]
+
+
+memory_ledgers: Registry[Ledger] = Registry()
+"""The ledgers of databases in memory, by ``Source.memory``. They live as long as the process: no connection object, and
+no number of them, tells when a database is gone, and a ledger that ended before its database would be a new budget."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices.
+
+    The limit is one for the whole process, so it is counted: the first to come sets it and the last to go restores
+    what was there. Callers in several threads would otherwise restore one another's limit, and keep it for good.
+    """
+    _blas_limit.enter()
+    try:
+        yield
+    finally:
+        _blas_limit.leave()
+
+
+class _BlasLimit:
+    """The one limit on BLAS's threads, and how many callers want it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._callers = 0
+        self._restore: Callable[[], None] = lambda: None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._callers == 0:
+                with _in_control():
+                    self._restore = _blas().limit(limits=1).restore_original_limits
+            self._callers += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._callers -= 1
+            if self._callers == 0:
+                with _in_control():
+                    self._restore()
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread change the limit: from 3.8 on threadpoolctl ignores all but the thread that was the first to.
+
+    Nobody is in control afterwards, so that a caller who has set a limit of his own around this can take it back.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda *, force: None)
+    release(force=True)
+    try:
+        yield
+    finally:
+        release(force=True)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Without OpenMP, which keeps its limit per thread: another thread may come to restore it."""
+    return ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,42 @@
+"""What a connection answers from: the database, the policy's catalog, the ledger, and what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tacit.sql import Catalog, Limits, Source
+
+from .batch import CompiledBatch, compile_ask
+from .budget import LedgerAccess
+from .declared import with_versions
+from .pricing import Pricer, Purchase
+from .releases import ReleaseCache
+from .request import Ask
+
+
+@dataclass(frozen=True)
+class Session:
+    """One connection's own state. Threads take turns on it (``Connection``)."""
+
+    source: Source
+    schema: Catalog
+    """The tables as the policy declares them, without the versions of those that it gives none."""
+    limits: Limits
+    ledger: LedgerAccess
+    pricer: Pricer = field(default_factory=Pricer)
+    releases: ReleaseCache = field(default_factory=ReleaseCache)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
+        ledger = self.ledger.peek()
+        declared = {} if ledger is None else ledger.versions()
+        return with_versions(self.schema, self.source, declared, self.ledger.key)
+
+    def compile(self, ask: Ask) -> CompiledBatch:
+        """The batch over the catalog as of now."""
+        return compile_ask(ask, self.catalog, self.source, self.limits)
+
+    def price(self, ask: Ask, batch: CompiledBatch) -> Purchase:
+        """What measuring the rows of a batch costs under this ledger's rule."""
+        return self.pricer.price(ask, batch, self.ledger.rule)
