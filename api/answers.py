@@ -156,39 +156,40 @@ def frame(
     """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
     half_width = estimate.half_width(confidence)
     answers = tuple(
-        _answer(query, own, estimate, half_width, confidence) for query, own in zip(workload.queries, keys, strict=True)
+        _answer(query, query_keys, estimate, half_width, confidence)
+        for query, query_keys in zip(workload.queries, keys, strict=True)
     )
     return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence, histogram)
 
 
 def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
     """The key columns of every query; queries over the same groups share one frame."""
-    known: dict[tuple[Any, ...], pd.DataFrame] = {}
+    frames: dict[tuple[Any, ...], pd.DataFrame] = {}
     for query in queries:
-        if (query.keys, query.groups) not in known:
-            known[query.keys, query.groups] = key_frame(query)
-    return [known[query.keys, query.groups] for query in queries]
+        if (query.keys, query.groups) not in frames:
+            frames[query.keys, query.groups] = key_frame(query)
+    return [frames[query.keys, query.groups] for query in queries]
 
 
 def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
-    found = ColumnBuilder(query, keys, estimate, half_width, confidence)
+    builder = ColumnBuilder(query, keys, estimate, half_width, confidence)
     figures: dict[int, Figures] = {}
     notes: dict[int, tuple[str, ...]] = {}
     for i, c in enumerate(query.columns):
         if is_number(c.output):
-            figures[i], notes[i] = _marked(found.figures(c.output), c.output, estimate.values)
+            figures[i], notes[i] = _marked(builder.figures(c.output), c.output, estimate.values)
     columns = [
-        pd.Series(figures[i].value) if i in figures else pd.Series(found.column(c.output))
+        pd.Series(figures[i].value) if i in figures else pd.Series(builder.column(c.output))
         for i, c in enumerate(query.columns)
     ]
     labels = list(query.labels)
     if query.arrangement is not None:
         leaves = leaf_values(query.arrangement.leaves, estimate.values)
-        kept = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
-        figures = {i: f.at(kept) for i, f in figures.items()}
-        columns = [column.iloc[kept].reset_index(drop=True) for column in columns]
-        labels = [labels[i] for i in kept]
-        notes = {i: tuple(note[row] for row in kept) for i, note in notes.items()}
+        order = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
+        figures = {i: f.at(order) for i, f in figures.items()}
+        columns = [column.iloc[order].reset_index(drop=True) for column in columns]
+        labels = [labels[i] for i in order]
+        notes = {i: tuple(note[row] for row in order) for i, note in notes.items()}
     names = frame_names([c.name for c in query.columns])
     return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
 
@@ -207,8 +208,8 @@ def _averaged(output: Output, values: Floats, size: int) -> tuple[Floats, Floats
         case Ratio(denominator=rows):
             return values[list(rows)], np.full(size, output.low), np.full(size, output.high)
         case Stacked(parts):
-            found = [_averaged(part, values, n) for n, part in parts]
-            count, low, high = (np.concatenate(column) for column in zip(*found, strict=True))
+            stacked = [_averaged(part, values, n) for n, part in parts]
+            count, low, high = (np.concatenate(column) for column in zip(*stacked, strict=True))
             return count, low, high
     unbounded = np.full(size, np.inf)
     return unbounded, -unbounded, unbounded

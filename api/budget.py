@@ -22,7 +22,7 @@ _NO_POLICY = PolicyTerms(trust_schema=True)
 
 @dataclass(frozen=True)
 class Account:
-    """One purse: its cap, what was spent, and what is left."""
+    """A cap, what was spent of it, and what is left."""
 
     cap: Amount
     spent: Amount
@@ -71,7 +71,7 @@ class Store:
 class LedgerAccess:
     """The ledger through the eyes of one connection.
 
-    The cap that binds everyone is the one in the ledger, written at its creation. A connection may be told a
+    The cap that binds everyone is the one in the ledger, written at its creation. A connection may have a
     smaller one, which then binds on it alone; a larger one is refused. The ledger is created at the first
     charge, so that ``explain`` works where nothing can be written.
     """
@@ -107,9 +107,9 @@ class LedgerAccess:
     def peek(self) -> Ledger | None:
         """The ledger, if it exists already."""
         if self._ledger is None:
-            found = self._store.find()
-            if found is not None:
-                self._ledger = self._checked(found)
+            ledger = self._store.find()
+            if ledger is not None:
+                self._ledger = self._checked(ledger)
         return self._ledger
 
     def open(self) -> Ledger:
@@ -174,23 +174,24 @@ class LedgerAccess:
             cap = self.cap or NOTHING
             names = [*self._analysts, *([] if self.analyst is None else [self.analyst])]
             caps = {name: self._cap_of(name, cap) or cap for name in names}
-            accounts = {name: Account(own, NOTHING, smaller(cap, own)) for name, own in caps.items()}
+            accounts = {name: Account(limit, NOTHING, smaller(cap, limit)) for name, limit in caps.items()}
             return Budget(cap, NOTHING, cap, accounts, self.rule)
         now = ledger.balances()
         cap = _bounded(now.cap, self._asked)
         left = now.left(cap)
         accounts = {}
         for name in dict.fromkeys(n for n in (*self._analysts, *now.analysts, self.analyst) if n is not None):
-            own = self._cap_of(name, cap) or cap
-            accounts[name] = Account(own, now.spent(name), smaller(left, now.left(own, name)))
+            limit = self._cap_of(name, cap) or cap
+            accounts[name] = Account(limit, now.spent(name), smaller(left, now.left(limit, name)))
         return Budget(cap, now.spent(), left, accounts, self.rule, partial(ledger.realised, float(cap.delta)))
 
     def _cap_of(self, analyst: str, whole: Amount | None) -> Amount | None:
-        own = self._analysts.get(analyst, Cap())
-        if own == Cap() or whole is None:
+        stated = self._analysts.get(analyst, Cap())
+        if stated == Cap() or whole is None:
             return None
         return Amount(
-            whole.epsilon if own.epsilon is None else own.epsilon, whole.delta if own.delta is None else own.delta
+            whole.epsilon if stated.epsilon is None else stated.epsilon,
+            whole.delta if stated.delta is None else stated.delta,
         )
 
     def _checked(self, ledger: Ledger) -> Ledger:

@@ -19,7 +19,8 @@ from .budget import LedgerAccess, Store
 from .connection import Connection
 from .declared import build_catalog
 from .errors import InterfaceError, OperationalError, PolicyError
-from .policy import Cap, Policy, load_policy, suggestion
+from .policy import Cap, Policy, load_policy
+from .policy_section import suggestion
 from .process import memory_ledgers
 from .request import Number
 from .session import Session

@@ -61,9 +61,9 @@ class ColumnBuilder:
             case Computed():
                 return self._computed(output)
             case Stacked(parts):
-                found = [replace(self, keys=self.keys.iloc[:size]).figures(part) for size, part in parts]
+                stacked = [replace(self, keys=self.keys.iloc[:size]).figures(part) for size, part in parts]
                 names = ("value", "stderr", "low", "high")
-                return Figures(*(np.concatenate([getattr(f, name) for f in found]) for name in names))
+                return Figures(*(np.concatenate([getattr(f, name) for f in stacked]) for name in names))
         raise TypeError(type(output).__name__)
 
     def column(self, output: Output) -> Any:
@@ -76,11 +76,11 @@ class ColumnBuilder:
         return Figures(value, self.estimate.stderr[rows], value - half, value + half)
 
     def _ratio(self, output: Ratio) -> Figures:
-        found = self.estimate.ratio(output.numerator, output.denominator, output.low, output.high, self.confidence)
-        return Figures(found.value, found.stderr, found.low, found.high)
+        ratio = self.estimate.ratio(output.numerator, output.denominator, output.low, output.high, self.confidence)
+        return Figures(ratio.value, ratio.stderr, ratio.low, ratio.high)
 
     def _computed(self, output: Computed) -> Figures:
-        """The range of the expression over what its leaves may truly be: see ``engine.ranges``.
+        """The range of the expression over what its leaves may truly be: see ``engine.inference.ranges``.
 
         The standard error is that of the slopes at the released values. Where a shifted value cannot be computed (a
         division by zero, say), it is not known: NaN.
@@ -125,5 +125,5 @@ class ColumnBuilder:
         return Figures(near.value, near.stderr, low, high)
 
     def _evaluated(self, output: Computed, leaves: Sequence[NDArray[Any]]) -> Floats:
-        found = pd.to_numeric(compute(output, self.keys, leaves), errors="coerce")
-        return found.to_numpy(np.float64, na_value=np.nan)
+        values = pd.to_numeric(compute(output, self.keys, leaves), errors="coerce")
+        return values.to_numpy(np.float64, na_value=np.nan)

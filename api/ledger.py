@@ -29,7 +29,8 @@ from .binding import terms_of
 from .connection import Connection
 from .declared import tables_meant
 from .errors import InterfaceError, LedgerError, PolicyError
-from .policy import check_analyst_deltas, load_policy, suggestion
+from .policy import check_analyst_deltas, load_policy
+from .policy_section import suggestion
 from .request import Number
 
 Books = Connection | str | os.PathLike[str]

@@ -46,8 +46,8 @@ def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[
         keys = key_frame(query)
         columns = [pd.Series(exact_values(query, c.output, keys, exact)) for c in query.columns]
         if query.arrangement is not None:
-            kept = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, exact))
-            columns = [column.iloc[kept].reset_index(drop=True) for column in columns]
+            order = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, exact))
+            columns = [column.iloc[order].reset_index(drop=True) for column in columns]
         frames.append(assemble(frame_names([c.name for c in query.columns]), columns))
     return frames
 
