@@ -17,7 +17,7 @@ from tacit.engine.inference.estimate import Stack, estimate_from
 from tacit.sql.refine import Grid, Integers, Refinement, grid_of, union_of_cells
 from tacit.sql.scan import Scan
 
-from .batch import CompiledBatch
+from .compiled_batch import CompiledBatch
 from .releases import Release
 
 _POINTS = 1 << 18

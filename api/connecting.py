@@ -17,9 +17,9 @@ from tacit.sql import Source, open_source
 from .binding import terms_of
 from .budget import LedgerAccess, Store
 from .connection import Connection
-from .declared import build_catalog
 from .errors import InterfaceError, OperationalError, PolicyError
 from .policy import Cap, Policy, load_policy
+from .policy_catalog import build_catalog
 from .policy_section import suggestion
 from .process import memory_ledgers
 from .request import Number

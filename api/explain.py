@@ -16,8 +16,8 @@ from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
 from .answers import frame_names
-from .batch import CompiledBatch
 from .budget import show
+from .compiled_batch import CompiledBatch
 from .pricing import Purchase
 from .releases import total
 from .request import Ask

@@ -27,9 +27,9 @@ from tacit.engine.accounting.ledger import verify as _verify
 
 from .binding import terms_of
 from .connection import Connection
-from .declared import tables_meant
 from .errors import InterfaceError, LedgerError, PolicyError
 from .policy import check_analyst_deltas, load_policy
+from .policy_catalog import tables_meant
 from .policy_section import suggestion
 from .request import Number
 

@@ -18,8 +18,8 @@ from tacit.sql import Source
 from tacit.sql.present import rehearse
 
 from .answers import Answers, frame, key_frames
-from .batch import CompiledBatch, read_public
 from .combine import cell_frame, combine, contributing
+from .compiled_batch import CompiledBatch, read_public
 from .errors import BudgetError
 from .explain import Plan, free_plan, predicted_plan
 from .pricing import Purchase

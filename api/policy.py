@@ -2,7 +2,7 @@
 
 Whatever is wrong with it is a ``PolicyError`` that names the path of the key and says what to write instead. The keys
 of the whole are read here, those of a table in ``policy_table.py``, those of a column in ``policy_column.py``; what it
-says about tables meets the database's schema in ``declared.py``.
+says about tables meets the database's schema in ``policy_catalog.py``.
 """
 
 from __future__ import annotations

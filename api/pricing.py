@@ -14,8 +14,8 @@ from tacit.sql.present import is_number
 from tacit.sql.refine import grid_of
 from tacit.sql.workload import Linear, Output, Stacked
 
-from .batch import CompiledBatch
 from .budget import LedgerAccess
+from .compiled_batch import CompiledBatch
 from .errors import NotSupportedError, PrivacyParameterError
 from .releases import Release
 from .request import Ask

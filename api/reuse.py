@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 
-from .batch import CompiledBatch
 from .combine import combine, contributing
+from .compiled_batch import CompiledBatch
 from .pricing import Purchase
 from .releases import Release, StoredReleases, total
 from .request import Ask

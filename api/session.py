@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from tacit.sql import Catalog, Limits, Source
 
-from .batch import CompiledBatch, compile_ask
 from .budget import LedgerAccess
-from .declared import with_versions
+from .compiled_batch import CompiledBatch, compile_ask
+from .policy_catalog import with_versions
 from .pricing import Pricer, Purchase
 from .releases import ReleaseCache
 from .request import Ask

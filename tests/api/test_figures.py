@@ -17,7 +17,7 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.batch import CompiledBatch
+from tacit.compiled_batch import CompiledBatch
 from tacit.engine import Estimate, measure, plan_release
 from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy

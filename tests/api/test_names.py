@@ -13,7 +13,7 @@ import tacit
 import tacit.ledger
 import tacit.testing
 from tacit import Connection, Policy
-from tacit.declared import build_catalog
+from tacit.policy_catalog import build_catalog
 from tacit.sql.names import folded
 from tacit.sql.source import SourceColumn, SourceTable
 

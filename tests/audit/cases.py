@@ -13,7 +13,7 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from tacit import Connection, pipeline
-from tacit.batch import CompiledBatch
+from tacit.compiled_batch import CompiledBatch
 from tacit.engine import Measurement, estimate_batch
 from tacit.engine.accounting.amounts import to_delta, to_epsilon
 from tacit.engine.accounting.ledger import Charge

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import tacit
 from tacit import Connection, pipeline
-from tacit.batch import CompiledBatch
 from tacit.binding import PolicyTerms
+from tacit.compiled_batch import CompiledBatch
 from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.mechanism import lattice, measure
 from tacit.errors import BudgetError, LedgerError

@@ -11,7 +11,7 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from tacit import Connection, pipeline
-from tacit.batch import CompiledBatch
+from tacit.compiled_batch import CompiledBatch
 
 from .cases import LONG, SALT, ask_for
 
