@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.engine.accounting.ledger import Ledger
-from tacit.engine.mechanism.measure import unmeasured
+from tacit.engine.mechanism.plan import unmeasured
 from tacit.sql.refine import grid_of
 
 from .budget import Purse

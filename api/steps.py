@@ -17,6 +17,7 @@ from tacit.engine import (
     Amount,
     JointPlan,
     Measurement,
+    PlanOptions,
     choose_plan,
     choose_plan_for_error,
     measure,
@@ -176,32 +177,32 @@ def _listed(weights: NDArray[np.float64] | None) -> list[float] | None:
 
 
 def _priced(ask: Ask, compiled: Compiled, rule: str) -> Priced:
-    how: dict[str, Any] = {"weights": compiled.weights, "strategy": ask.strategy, "rows": compiled.rows}
-    gaussian = _gaussian(compiled, how) if rule == "zcdp" and ask.delta > 0 else None
+    options = PlanOptions(compiled.weights, ask.strategy, compiled.rows)
+    gaussian = _gaussian(compiled, options) if rule == "zcdp" and ask.delta > 0 else None
     if ask.noise_width is not None:
         target = linear_rows(compiled).tolist()
         if gaussian is not None:
             plan, epsilon = gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
         else:
             plan, epsilon = choose_plan_for_error(
-                compiled.blocks, ask.noise_width, ask.confidence, ask.delta, target=target, **how
+                compiled.blocks, ask.noise_width, ask.confidence, ask.delta, options, target=target
             )
     else:
         assert ask.epsilon is not None
-        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, **how), ask.epsilon
+        plan, epsilon = gaussian or choose_plan(compiled.blocks, ask.epsilon, ask.delta, options), ask.epsilon
     # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
     fingerprint = _hash(compiled.fingerprint, plan.privacy, ask.strategy, _listed(compiled.weights))
     return Priced(plan, epsilon, ask.delta, fingerprint, compiled.units)
 
 
-def _gaussian(compiled: Compiled, how: dict[str, Any]) -> JointPlan | None:
+def _gaussian(compiled: Compiled, options: PlanOptions) -> JointPlan | None:
     """The plan for a ledger that accounts by zCDP: at equal ρ, Gaussian noise is never the worse one.
 
     Laplace noise at ε costs ρ = ε²/2 there, for a variance of Δ₁²/ρ; Gaussian noise has Δ₂²/2ρ, and Δ₂ ≤ Δ₁. ``None``
     for a forced strategy that is made for Laplace noise only.
     """
     try:
-        return plan_release(compiled.blocks, privacy="approximate", **how)
+        return plan_release(compiled.blocks, privacy="approximate", options=options)
     except NotSupportedError:
         return None
 

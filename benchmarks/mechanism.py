@@ -21,7 +21,7 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 import tacit
-from tacit.engine import TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine import PlanOptions, TableWorkload, measure, pack, plan_release, unpack
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 from tacit.engine.accounting.log import append, payload_digest
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
@@ -79,10 +79,10 @@ def report(folder: Path, measurements: int = 1000) -> None:
     sync = fsync(folder)
     print(f"one fsync of this disk: {sync.clock:.2f} ms\n")
     counts = np.random.default_rng(0).integers(0, 10**6, size=measurements)
-    block = TableWorkload(np.eye(measurements), np.arange(measurements))
+    workload = TableWorkload(np.eye(measurements), np.arange(measurements))
     kinds: tuple[tuple[str, Privacy, float], ...] = (("Laplace", "pure", 0.0), ("Gaussian", "approximate", 1e-6))
     for name, privacy, delta in kinds:
-        plan = plan_release([block], privacy=privacy, strategy="identity")
+        plan = plan_release([workload], privacy=privacy, options=PlanOptions(strategy="identity"))
         plan.calibrate(0.5, delta)  # caches what does not depend on the amount
 
         def calibrate(i: int, plan=plan, delta=delta) -> object:  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ from tacit.engine.inference.estimate import Estimate, covered, estimate, estimat
 from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import total_error
-from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
 from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
@@ -22,6 +22,7 @@ __all__ = [
     "JointPlan",
     "Ledger",
     "Measurement",
+    "PlanOptions",
     "Privacy",
     "RatioAnswer",
     "StoredRelease",

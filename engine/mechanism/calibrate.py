@@ -81,7 +81,7 @@ def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[
     """σ at L2 sensitivity 1 for discrete Gaussian noise on integers.
 
     ``coordinates`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)
-    for each block of the release: its own σ is that figure times the result. See the module's text for the
+    for each part of the release: σ of that part is its figure times the result. See the module's text for the
     argument.
     """
     bare = analytic_sigma(float(epsilon), float(delta))

@@ -118,7 +118,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     r = lattice.L_int.shape[0]
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
-    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
+    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the lattice coarser.
     while reach * noise_per_sensitivity > 2.0 ** (52 + s):
         s += 1
     shift = one_row.bit_length() - 1 + s
@@ -130,7 +130,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
 
 
 def exact_answers(lattice: Lattice, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
-    """``L_int @ x`` on the released grid. Secret: only ``noise`` may see it."""
+    """``L_int @ x`` on the released lattice. Secret: only ``noise`` may see it."""
     return coarsen(product(lattice.L_int, x), resolution.shift)
 
 

@@ -32,8 +32,8 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     counts = integer_vector(x, W.shape[1])
     if not rows.size:
         return np.zeros(W.shape[0])
-    block = TableWorkload(W[rows], rows.astype(np.int64))
-    plan = assemble([block], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
+    workload = TableWorkload(W[rows], rows.astype(np.int64))
+    plan = assemble([workload], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
     answers[rows] = plan.parts[0].lattice.B @ measurement.values

@@ -18,7 +18,7 @@ import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
 from tacit.compiled import Ask, Compiled
-from tacit.engine import Estimate, measure, plan_release
+from tacit.engine import Estimate, PlanOptions, measure, plan_release
 from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
 from tacit.figures import Figures, Reckoning
@@ -73,7 +73,7 @@ def drawn(
     compiled = compile_ask(con._desk, Ask(sql, epsilon=Decimal(1)))
     ((scan, block),) = zip(compiled.scans, compiled.blocks, strict=True)
     counts = con._desk.source.count(scan, bytes(32))
-    plan = plan_release(compiled.blocks, privacy=privacy, rows=compiled.rows)
+    plan = plan_release(compiled.blocks, privacy=privacy, options=PlanOptions(rows=compiled.rows))
     one = estimate_batch(compiled.blocks, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
     exact = block.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads

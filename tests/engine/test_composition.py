@@ -24,7 +24,7 @@ from tacit.engine.accounting.composition import (
     rule_named,
 )
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
-from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.plan import table_workload
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
@@ -76,7 +76,7 @@ def test_zcdp_states_epsilon_rounded_up() -> None:
 
 
 def test_ten_gaussian_batches_cost_far_less_under_zcdp(tmp_path: Path) -> None:
-    plan = plan_release([table_workload(prefix(8))], privacy="approximate", strategy="identity")
+    plan = plan_release([table_workload(prefix(8))], privacy="approximate", options=PlanOptions(strategy="identity"))
     cost = {"epsilon": Decimal("0.3"), "delta": Decimal("1e-8"), "rho": plan.rho(0.3, 1e-8)}
     summed = Ledger.create(tmp_path / "sum.ledger", 3, 1e-6)
     zcdp = Ledger.create(tmp_path / "zcdp.ledger", 3, 1e-6, rule="zcdp")
@@ -116,11 +116,15 @@ def test_a_zcdp_ledger_needs_delta_and_rho(tmp_path: Path) -> None:
 
 
 def test_plans_state_their_rho() -> None:
-    blocks = [table_workload(prefix(4))]
-    pure, gaussian = (plan_release(blocks, privacy=p, strategy="identity") for p in ("pure", "approximate"))
+    workloads = [table_workload(prefix(4))]
+    pure, gaussian = (
+        plan_release(workloads, privacy=p, options=PlanOptions(strategy="identity")) for p in ("pure", "approximate")
+    )
     assert pure.rho(0.2) == Decimal("0.02")
     (noise,) = gaussian.calibrate(1, 1e-6)
-    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(noise.grid.sensitivity**2 / noise.scale**2 / 2, rel=1e-12)
+    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(
+        noise.resolution.sensitivity**2 / noise.scale**2 / 2, rel=1e-12
+    )
     assert float(gaussian.rho(1, 1e-6)) == pytest.approx(0.5 / 4.224678889**2, rel=1e-3)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from tacit.engine.inference.estimate import covered, estimate, estimate_batch, estimate_from
-from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.plan import TableWorkload, table_workload
@@ -21,8 +21,8 @@ X = np.array([120, 7, 0, 33])
 
 @pytest.mark.parametrize("strategy", [None, "identity", "results", "lrm"])
 def test_answers_add_up(strategy: str | None) -> None:
-    blocks = [table_workload(paper())]
-    plan = plan_release(blocks, privacy="pure", strategy=strategy)
+    workloads = [table_workload(paper())]
+    plan = plan_release(workloads, privacy="pure", options=PlanOptions(strategy=strategy))
     answer = estimate(paper(), measure(plan, [X], 0.1))
     assert abs(answer.values[0] - answer.values[1] - answer.values[2]) <= 1e-9 * max(1, abs(answer.values[0]))
     assert paper() @ answer.cells[0] == pytest.approx(answer.values, abs=1e-9 * 1e3)
@@ -37,7 +37,7 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
     delta = 0 if privacy == "pure" else 1e-6
     x = np.arange(W.shape[1])
     for strategy in ("identity", "results"):
-        plan = plan_release([table_workload(W)], privacy=privacy, strategy=strategy)
+        plan = plan_release([table_workload(W)], privacy=privacy, options=PlanOptions(strategy=strategy))
         answer = estimate(W, measure(plan, [x], 1e5, delta))
         assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
         assert (answer.stderr <= np.abs(W).max(axis=1)).all()
@@ -45,15 +45,15 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
 
 
 def test_two_releases_are_better_than_one() -> None:
-    blocks = [table_workload(prefix(6))]
-    pure, gaussian = (plan_release(blocks, privacy=p) for p in ("pure", "approximate"))
+    workloads = [table_workload(prefix(6))]
+    pure, gaussian = (plan_release(workloads, privacy=p) for p in ("pure", "approximate"))
     x = [np.arange(6)]
     first, second = measure(pure, x, 0.5), measure(gaussian, x, 0.5, 1e-6)
-    alone, together = estimate_batch(blocks, [first]), estimate_batch(blocks, [first, second])
+    alone, together = estimate_batch(workloads, [first]), estimate_batch(workloads, [first, second])
     assert (together.stderr < alone.stderr).all()
-    twice = estimate_batch(blocks, [first, measure(pure, x, 0.5)])
+    twice = estimate_batch(workloads, [first, measure(pure, x, 0.5)])
     assert twice.stderr == pytest.approx(alone.stderr / math.sqrt(2), rel=1e-6)
-    worthless = estimate_batch(blocks, [first, measure(pure, x, 1e-6)])
+    worthless = estimate_batch(workloads, [first, measure(pure, x, 1e-6)])
     assert worthless.stderr == pytest.approx(alone.stderr, rel=1e-6)
     assert worthless.values == pytest.approx(alone.values, abs=1e-3 * alone.stderr.max())
 
@@ -61,13 +61,13 @@ def test_two_releases_are_better_than_one() -> None:
 def test_combined_errors_are_the_true_ones() -> None:
     """Mixed Laplace and Gaussian releases of different strategies: spread, coverage and covariance."""
     W = prefix(4)
-    blocks = [table_workload(W)]
-    pure = plan_release(blocks, privacy="pure")
-    gaussian = plan_release(blocks, privacy="approximate", strategy="identity")
+    workloads = [table_workload(W)]
+    pure = plan_release(workloads, privacy="pure")
+    gaussian = plan_release(workloads, privacy="approximate", options=PlanOptions(strategy="identity"))
     rounds = 700
     errors = np.empty((rounds, 4))
     for i in range(rounds):
-        answer = estimate_batch(blocks, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
+        answer = estimate_batch(workloads, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
         errors[i] = answer.values - W @ X
     assert np.abs(errors.var(axis=0) / answer.stderr**2 - 1).max() < 0.45
     hits = (np.abs(errors) <= answer.half_width(0.9)).mean(axis=0)
@@ -81,9 +81,9 @@ def test_combined_errors_are_the_true_ones() -> None:
 def test_covariance() -> None:
     W = np.array([[1.0, 1], [1, 0], [0, 1]])
     other = table_workload(np.vstack([np.zeros((3, 1)), np.ones((1, 1))]))
-    blocks = [table_workload(np.vstack([W, np.zeros((1, 2))])), other]
-    plan = plan_release(blocks, privacy="pure", strategy="identity")
-    answer = estimate_batch(blocks, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
+    workloads = [table_workload(np.vstack([W, np.zeros((1, 2))])), other]
+    plan = plan_release(workloads, privacy="pure", options=PlanOptions(strategy="identity"))
+    answer = estimate_batch(workloads, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
     variance = answer.stderr**2
     assert answer.covariance([0, 1, 1], [1, 1, 2]) == pytest.approx([variance[1], variance[1], 0], abs=1e-9)
     assert answer.covariance(0, 3)[0] == 0, "different tables are independent"
@@ -162,14 +162,14 @@ def test_measurements_of_any_noise_go_together() -> None:
 
 def test_what_is_not_determined_has_no_error_bar() -> None:
     rows = np.array([[1.0, 1], [1, 0]])
-    block = TableWorkload(rows, np.arange(2))
-    found = estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
+    workload = TableWorkload(rows, np.arange(2))
+    found = estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
     assert found.values[0] == pytest.approx(7)
     assert np.isinf(found.stderr[1])
     assert np.isnan(found.values[1])
     with pytest.raises(InternalError):
-        estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]])
-    nothing = estimate_from([block], [[]], partial=True)
+        estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]])
+    nothing = estimate_from([workload], [[]], partial=True)
     assert np.isinf(nothing.stderr).all()
 
 
