@@ -3,7 +3,7 @@
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
 from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
 from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
-from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio
+from tacit.engine.inference.intervals import RatioAnswer, ratio
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import total_error
 from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
@@ -11,6 +11,7 @@ from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
 from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
 from tacit.engine.mechanism.release import release
+from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.optimize import optimize, strategies
 from tacit.engine.strategy import Privacy, Strategy
 

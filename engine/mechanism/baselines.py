@@ -31,7 +31,7 @@ def baselines(
 ) -> dict[str, Vector]:
     """Standard error of each row of the batch, for each alternative.
 
-    ``split``: every query on its own with an equal part of (ε, δ). ``results``: noise on every result at
+    ``split``: every query alone with an equal part of (ε, δ). ``results``: noise on every result at
     once. ``histogram``: noise on every cell, and every row added up from the cells.
     """
     amount = to_amount(epsilon, delta)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
 from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
-from tacit.engine.inference.intervals import half_widths
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.noise import Kind, variance
+from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.across import Share, joint_bound
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, PrivacyParameterError
@@ -154,7 +154,7 @@ class JointPlan:
         return result
 
     def half_width(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
-        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch on its own."""
+        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch alone."""
         return self._scaled(self._unit_widths(confidence), self.calibrate(epsilon, delta))
 
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
