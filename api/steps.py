@@ -216,7 +216,7 @@ def request(priced: Priced, purse: Purse) -> ChargeRequest:
         analyst=purse.analyst,
         analyst_cap=purse.analyst_cap,
         cap=purse.cap,
-        mechanism=_described(priced),
+        mechanism=priced.plan.describe(priced.epsilon, priced.delta, priced.units),
         rho=priced.plan.rho(priced.epsilon, priced.delta),
     )
 
@@ -230,11 +230,6 @@ def charge(ledger: Ledger, priced: Priced, purse: Purse) -> Charge:
     transaction of the charge compares with this connection's (``Ledger.under``).
     """
     return ledger.charge(request(priced, purse))
-
-
-def _described(priced: Priced) -> str:
-    described = json.loads(priced.plan.describe(priced.epsilon, priced.delta))
-    return json.dumps({**described, "units": dict(priced.units)}, sort_keys=True, separators=(",", ":"))
 
 
 def quote(ledger: Ledger | None, priced: Priced, purse: Purse) -> Amount:

@@ -15,13 +15,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import tacit
-from tacit.engine import PlanOptions, TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine import Amount, PlanOptions, TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 from tacit.engine.accounting.log import append, payload_digest
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
@@ -141,8 +143,10 @@ def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
         con.answer(known, epsilon=0.01)
         ledger = con._desk.purse.open()
         repeat(ledger, past, related=related)
+        part = PartRecord("results", "laplace", 2.0**30, 2**28, 1, 1, "0" * 64)
+        record = MechanismRecord("pure", Amount(Decimal("0.001"), Decimal(0)), (part,), {"t": "a row"})
         return {
-            "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism="{}" * 200))),
+            "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism=record))),
             "open the ledger": typical(lambda _: Ledger.open(f"{path}.ledger")),
             "con.budget": typical(lambda _: con.budget),
             "a new question": typical(lambda i: con.answer(f"SELECT count(*) FROM t WHERE a < {i}", epsilon=0.01)),
@@ -158,8 +162,8 @@ def repeat(ledger: Ledger, times: int, *, related: bool) -> None:
     with ledger.transaction(write=True) as connection:
         [(subject,)] = connection.execute("SELECT subject FROM subjects").fetchall()
         for i in range(times):
-            mechanism, name = stored.mechanism, f"past {i}"
-            paid = append(connection, ledger.path, "charge", charge.amount, fingerprint=name, detail=mechanism)
+            name = f"past {i}"
+            paid = append(connection, ledger.path, "charge", charge.amount, fingerprint=name, detail=charge.detail)
             append(connection, ledger.path, "release", fingerprint=name, detail=digest, refers=paid.id)
             connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, stored.payload))
             connection.execute("INSERT INTO subjects VALUES (?, ?)", (subject if related else name, paid.id))

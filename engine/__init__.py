@@ -1,6 +1,7 @@
 """Matrix in, private answers out: strategies, exact noise, accounting, ledger. Knows no SQL."""
 
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
 from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
 from tacit.engine.inference.intervals import RatioAnswer, ratio
@@ -23,6 +24,7 @@ __all__ = [
     "JointPlan",
     "Ledger",
     "Measurement",
+    "MechanismRecord",
     "PlanOptions",
     "Privacy",
     "RatioAnswer",

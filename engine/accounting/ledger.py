@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from tacit.engine.accounting.amounts import NOTHING, Amount, exact_difference, to_amount
 from tacit.engine.accounting.composition import Event, Rule, Total, left, price, realised, rule_named
+from tacit.engine.accounting.description import NOTHING_RECORDED
 from tacit.engine.accounting.file import LedgerFile, create
 from tacit.engine.accounting.log import (
     Entry,
@@ -209,7 +210,7 @@ class Ledger:
                 rho=event.rho,
                 analyst=request.analyst,
                 fingerprint=request.fingerprint,
-                detail=request.mechanism,
+                detail=NOTHING_RECORDED if request.mechanism is None else request.mechanism.text,
             )
         return Charge(entry.id, cost, *event.amount)
 
@@ -276,7 +277,7 @@ class Ledger:
             for charge in entries(connection, self.path, where, *values):
                 payload = self._payload(connection, charge.id)
                 if payload is not None:
-                    found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, charge.detail, payload))
+                    found.append(StoredRelease(charge.id, *charge.amount, charge.analyst, payload))
         return tuple(found)
 
     def _payload(self, connection: sqlite3.Connection, charge_id: int) -> bytes | None:

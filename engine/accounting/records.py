@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.composition import Rule, Total, left
+from tacit.engine.accounting.description import MechanismRecord
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,7 @@ class ChargeRequest:
     analyst_cap: Amount | None = None
     cap: Amount | None = None
     """A smaller cap than the ledger's own, if this connection was told one."""
-    mechanism: str = "{}"
-    """The mechanism as JSON, without data."""
+    mechanism: MechanismRecord | None = None
     rho: Decimal | None = None
     """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
 
@@ -48,7 +48,6 @@ class StoredRelease:
     epsilon: Decimal
     delta: Decimal
     analyst: str | None
-    mechanism: str
     payload: bytes = field(repr=False)
 
 

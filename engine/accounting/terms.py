@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from tacit.engine.accounting.description import recorded_units
 from tacit.engine.accounting.log import Entry
 from tacit.errors import LedgerError
 
@@ -46,12 +46,8 @@ def check_units(charges: Sequence[Entry], terms: Terms) -> None:
     rows of a person are kept.
     """
     for charge in charges:
-        try:
-            protected = dict(json.loads(charge.detail).get("units", {}))
-        except (ValueError, TypeError, AttributeError):
-            continue  # no mechanism of tacit's own
-        for table, unit in protected.items():
-            other = next((found for found in terms.units_of(table) if found not in (unit, None)), None)
+        for table, unit in recorded_units(charge.detail).items():
+            other = next((stated for stated in terms.units_of(table) if stated not in (unit, None)), None)
             if other is not None:
                 raise LedgerError(
                     f"the ledger has charges that protect {unit} of {table}, and this policy protects {other}\n"

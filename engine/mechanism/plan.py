@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
 from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
+from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
@@ -220,28 +220,24 @@ class JointPlan:
             return rho_of_pure(amount.epsilon)
         return rho_of_gaussian([(n.resolution.sensitivity, n.scale) for n in self.calibrate(*amount)])
 
-    def describe(self, epsilon: Any, delta: Any = 0) -> str:
-        """The mechanism as canonical JSON without data: what the ledger keeps beside a charge."""
-        parts = [
-            {
-                "strategy": part.strategy.name,
-                "noise": noise.kind,
-                "scale": noise.scale.hex(),
-                "sensitivity": noise.resolution.sensitivity,
-                "coordinates": part.lattice.L_int.shape[0],
-                "rows_per_unit": part.workload.rows_per_unit,
-                "lattice": _digest(part.lattice),
-            }
+    def describe(self, epsilon: Any, delta: Any = 0, units: Mapping[str, str] | None = None) -> MechanismRecord:
+        """What a release at (ε, δ) does, without data: the ledger records it with the charge.
+
+        ``units`` says what is protected of each table; a plan knows no tables.
+        """
+        parts = tuple(
+            PartRecord(
+                strategy=part.strategy.name,
+                noise=noise.kind,
+                scale=noise.scale,
+                sensitivity=noise.resolution.sensitivity,
+                coordinates=part.lattice.L_int.shape[0],
+                rows_per_unit=part.workload.rows_per_unit,
+                lattice=_digest(part.lattice),
+            )
             for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
-        ]
-        cost = self.cost(epsilon, delta)
-        content = {
-            "privacy": self.privacy,
-            "epsilon": str(cost.epsilon),
-            "delta": str(cost.delta),
-            "parts": parts,
-        }
-        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+        )
+        return MechanismRecord(self.privacy, self.cost(epsilon, delta), parts, units or {})
 
     def _asked(self, epsilon: Any, delta: Any) -> Amount:
         amount = to_amount(epsilon, delta)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
@@ -82,12 +83,14 @@ def test_a_released_charge_is_not_handed_back(ledger: Ledger) -> None:
 
 
 def test_the_first_release_wins(ledger: Ledger) -> None:
-    charge = ledger.charge(ChargeRequest("a", 0.25, mechanism='{"k":1}'))
+    record = MechanismRecord("pure", amount("0.25"), (), {"t": "a row"})
+    charge = ledger.charge(ChargeRequest("a", 0.25, mechanism=record))
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"first") == b"first"
     assert ledger.store(charge.id, b"second") == b"first"
     (stored,) = ledger.releases("a")
-    assert (stored.charge_id, stored.payload, stored.mechanism) == (charge.id, b"first", '{"k":1}')
+    assert (stored.charge_id, stored.payload) == (charge.id, b"first")
+    assert [e.detail for e in ledger.entries() if e.kind == "charge"] == [record.text]
     assert (stored.epsilon, stored.delta, stored.analyst) == (Decimal("0.25"), 0, None)
     assert "first" not in repr(stored)
 

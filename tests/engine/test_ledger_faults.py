@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 from tacit.engine.accounting import file as ledger_file
+from tacit.engine.accounting.amounts import NOTHING
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
@@ -300,7 +302,7 @@ def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: p
         with pytest.raises(LedgerError, match="full"):
             ledger.store(charge.id, b"x" * 100_000)
         with pytest.raises(LedgerError, match="full"):
-            ledger.charge(ChargeRequest("b", 0.5, mechanism="x" * 100_000))
+            ledger.charge(ChargeRequest("b", 0.5, mechanism=MechanismRecord("x" * 100_000, NOTHING, ())))
     assert ledger.spent().epsilon == Decimal("0.5")
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"x") == b"x"

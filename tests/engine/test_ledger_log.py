@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tacit.engine.accounting import curator, log
 from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.description import MechanismRecord, PartRecord, recorded_units
 from tacit.engine.accounting.ledger import Balances, ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
@@ -24,8 +25,9 @@ CAP = Amount(Decimal(1), Decimal(0))
 def small(path: Path) -> Path:
     """A ledger with an entry of every kind but a balance."""
     ledger = Ledger.create(path, 10, 1e-6, policy="{}")
+    record = MechanismRecord("pure", Amount(Decimal("0.5"), Decimal(0)), ())
     for i, analyst in enumerate(("ana", "ben", None)):
-        paid = ledger.charge(ChargeRequest(f"f{i}", 0.5, analyst=analyst, mechanism='{"units":{}}'))
+        paid = ledger.charge(ChargeRequest(f"f{i}", 0.5, analyst=analyst, mechanism=record))
         ledger.store(paid.id, bytes(200), [f"subject {i}", "all"])
     ledger.admit_read(3, "ben")
     ledger.charge(ChargeRequest("unused", 0.25, analyst="ana"))
@@ -39,6 +41,28 @@ def first_version(path: Path) -> Path:
     """A ledger that tacit 0.1.0 wrote."""
     path.write_bytes(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "ledger-0.1.0.gz").read_bytes()))
     return path
+
+
+def test_the_text_of_a_mechanism_is_that_of_tacit_0_1_0(tmp_path: Path) -> None:
+    """Entries are chained by digests over this text: one byte of difference would be another mechanism."""
+    stored = [e.detail for e in Ledger.open(first_version(tmp_path / "old.ledger")).entries() if e.kind == "charge"]
+    lattice = "a150c97abcc0b13e72713d18509fb98ca667b784917d52dc085c0fb3d5d1933f"
+    records = [
+        MechanismRecord(
+            privacy="pure",
+            cost=Amount(Decimal(epsilon), Decimal(0)),
+            parts=(PartRecord("identity", "laplace", scale, 805306368, 1, 3, lattice),),
+            units={"v": "pid"},
+        )
+        for epsilon, scale in (("0.5", 1.5 * 2**30), ("0.25", 1.5 * 2**31))
+    ]
+    assert stored == [*(record.text for record in records), "{}"]
+    assert [recorded_units(text) for text in stored] == [{"v": "pid"}, {"v": "pid"}, {}]
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "3", '{"units":3}', '{"units":null}', "{"])
+def test_what_is_no_mechanism_protects_nothing(text: str) -> None:
+    assert recorded_units(text) == {}
 
 
 def told(ledger: Ledger) -> tuple[Any, ...]:

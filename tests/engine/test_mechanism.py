@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tacit.engine.accounting.description import recorded_units
 from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
@@ -294,11 +295,13 @@ def test_amounts_too_small_for_any_release(amount: tuple[Any, Any]) -> None:
 
 def test_description_is_canonical_and_data_free() -> None:
     plan = plan_release(two_tables(), privacy="pure")
-    text = plan.describe(0.5)
-    assert text == plan_release(two_tables(), privacy="pure").describe(0.5)
-    assert text != plan.describe(0.25)
-    content = json.loads(text)
+    record = plan.describe(0.5, units={"t": "a row"})
+    again = plan_release(two_tables(), privacy="pure").describe(0.5, units={"t": "a row"})
+    assert record == again and record.text == again.text
+    assert record.text != plan.describe(0.25, units={"t": "a row"}).text
+    content = json.loads(record.text)
     assert content["epsilon"] == "0.5" and len(content["parts"]) == 2
+    assert content["units"] == recorded_units(record.text) == {"t": "a row"}
 
 
 def test_wrong_vectors_are_refused() -> None:
