@@ -25,7 +25,6 @@ import tacit
 from tacit.engine import Amount, PlanOptions, TableWorkload, measure, pack, plan_release, unpack
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
-from tacit.engine.accounting.log import append, payload_digest
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
 from tacit.engine.strategy import Privacy
 
@@ -158,15 +157,12 @@ def repeat(ledger: Ledger, times: int, *, related: bool) -> None:
     """Write the ledger's one release so many times more, about other tables or about its own, in one transaction."""
     charge = next(entry for entry in ledger.entries() if entry.kind == "charge")
     (stored,) = ledger.releases(charge.fingerprint)
-    digest = payload_digest(stored.payload)
-    with ledger.transaction(write=True) as connection:
-        [(subject,)] = connection.execute("SELECT subject FROM subjects").fetchall()
+    with ledger.transaction(write=True) as log:
+        [(subject,)] = log.connection.execute("SELECT subject FROM subjects").fetchall()
         for i in range(times):
             name = f"past {i}"
-            paid = append(connection, ledger.path, "charge", charge.amount, fingerprint=name, detail=charge.detail)
-            append(connection, ledger.path, "release", fingerprint=name, detail=digest, refers=paid.id)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, stored.payload))
-            connection.execute("INSERT INTO subjects VALUES (?, ?)", (subject if related else name, paid.id))
+            paid = log.append("charge", charge.amount, fingerprint=name, detail=charge.detail)
+            log.append_release(paid, stored.payload, [subject if related else name])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from tacit.engine.accounting.description import recorded_units
-from tacit.engine.accounting.log import Entry
+from tacit.engine.accounting.entry import Entry
 from tacit.errors import LedgerError
 
 NO_UNIT = "a row"
@@ -14,7 +14,7 @@ NO_UNIT = "a row"
 
 
 class Terms(Protocol):
-    """What the guarantee depends on beside the caps, as one connection states it: its policy, to the ledger a text."""
+    """What the guarantee depends on beside the caps, as one connection states it. The ledger stores its text."""
 
     @property
     def text(self) -> str:
@@ -24,7 +24,7 @@ class Terms(Protocol):
     def units_of(self, table: str) -> Collection[str | None]:
         """What may be protected of a table that a charge names: ``NO_UNIT`` unless another unit is declared.
 
-        ``None`` if it is public. More than one where the policy's spelling leaves open which table it speaks of.
+        ``None`` if it is public. More than one where the policy's spelling can mean several tables.
         """
         ...
 

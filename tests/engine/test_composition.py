@@ -13,11 +13,10 @@ from dp_accounting import get_epsilon_gaussian
 from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.composition import (
+    Balance,
     Event,
     Rule,
     Total,
-    left,
-    price,
     realised,
     rho_of_gaussian,
     rho_of_pure,
@@ -44,11 +43,11 @@ def test_a_rule_grows_by_its_prices_and_never_shrinks(name: str) -> None:
     total = Amount(Decimal(0), Decimal(0))
     for i in range(1, 12):
         new = event(f"0.0{i}", "1e-9", f"0.000{i}")
-        cost = price(rule, charged, [new], CAP)
+        cost = Balance(rule, CAP, charged).price([new])
         assert cost.epsilon > 0
         total = Amount(total.epsilon + cost.epsilon, total.delta + cost.delta)
         charged = charged.plus([new])
-        spent, rest = rule.spent(charged, CAP), left(rule, charged, CAP)
+        spent, rest = rule.spent(charged, CAP), Balance(rule, CAP, charged).left
         assert abs(spent.epsilon - total.epsilon) < Decimal("1e-25")
         assert spent.epsilon + rest.epsilon == pytest.approx(CAP.epsilon)
 

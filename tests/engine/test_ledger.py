@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
@@ -208,21 +209,10 @@ def test_verify_counts_entries(tmp_path: Path) -> None:
 def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 10)
-    from tacit.engine.accounting.log import append
-
-    with ledger._file.transaction(write=True) as connection:
+    with ledger.transaction(write=True) as log:
         for i in range(1000):
-            entry = append(connection, path, "charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (entry.id, b"x" * 2000))
-            append(
-                connection,
-                path,
-                "release",
-                amount("0"),
-                fingerprint=f"f{i}",
-                refers=entry.id,
-                detail="5a1f05a4a1ca25a19f9f1ba4f0b0b5b3",
-            )
+            charge = log.append("charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200)
+            log.append_release(charge, b"x" * 2000, [])
     best = min(_seconds(ledger, i) for i in range(5))
     assert best < 0.1
 
@@ -261,3 +251,28 @@ def test_what_an_analyst_can_afford() -> None:
     assert ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.5))
     assert not ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.6))
     assert ledger.affords("ana", None, [paid.id], ChargeRequest("b", 9))
+
+
+def test_threads_that_ask_for_versions_while_they_change(tmp_path: Path) -> None:
+    """A thread may still see the log as it was before what another thread has read of it."""
+    ledger = Ledger.create(tmp_path / "x.ledger", 1)
+    errors: list[BaseException] = []
+    finished = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not finished.is_set():
+                ledger.versions()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for i in range(50):
+        curator.declare_version(ledger, "t", str(i))
+    finished.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert ledger.versions() == {"t": "49"}

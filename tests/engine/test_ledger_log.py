@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tacit.engine.accounting import curator, log
+from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.description import MechanismRecord, PartRecord, recorded_units
 from tacit.engine.accounting.ledger import Balances, ChargeRequest, Ledger, verify
@@ -140,16 +140,11 @@ def long(long_original: Path, tmp_path: Path) -> Path:
 
 def grow(ledger: Ledger, releases: int) -> None:
     """Many charges and releases in one transaction, as they would be written one by one."""
-    with ledger.transaction(write=True) as connection:
+    with ledger.transaction(write=True) as log:
         for i in range(releases):
             analyst, amount = ("ana", "ben", None)[i % 3], Amount(Decimal("0.01"), Decimal(0))
-            paid = log.append(
-                connection, ledger.path, "charge", amount, analyst=analyst, fingerprint=f"past {i}", detail="{}"
-            )
-            digest = log.payload_digest(b"payload")
-            log.append(connection, ledger.path, "release", analyst=analyst, detail=digest, refers=paid.id)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, b"payload"))
-            connection.execute("INSERT INTO subjects VALUES (?, ?)", (f"past {i}", paid.id))
+            paid = log.append("charge", amount, analyst=analyst, fingerprint=f"past {i}", detail="{}")
+            log.append_release(paid, b"payload", [f"past {i}"])
 
 
 def test_sums_are_those_of_the_log(long: Path) -> None:
