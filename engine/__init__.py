@@ -10,9 +10,10 @@ from tacit.engine.mechanism.calibrate import total_error
 from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
-from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
+from tacit.engine.mechanism.plan import JointPlan
 from tacit.engine.mechanism.release import release
 from tacit.engine.mechanism.widths import half_widths
+from tacit.engine.mechanism.workload import TableWorkload, table_workload
 from tacit.engine.search.optimize import optimize, strategies
 from tacit.engine.strategy import Privacy, Strategy
 

@@ -77,7 +77,7 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise LedgerError(_sentence(error, self.path)) from None
-        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its own error
+        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its error
             raise damaged(self.path) from None
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}") from None

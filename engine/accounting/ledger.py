@@ -39,7 +39,7 @@ class Ledger:
         """32 secret bytes that live as long as the ledger: they choose which rows of a unit count."""
         self._identity = meta.identity
         self._rule: Rule = rule_named(meta.rule)
-        # Threads share what follows. Each is replaced as a whole, and an older value is as right as a newer one.
+        # Threads share what follows without a lock: each value is replaced as a whole, and an older one is right too.
         self._seen = last.id, last.digest
         self._terms: Terms | None = None
         self._accepted_policy = 0
@@ -237,13 +237,13 @@ class Ledger:
         """Everything that was released for this fingerprint, oldest first."""
         return self._released("WHERE fingerprint = ? AND kind = 'charge'", fingerprint)
 
-    def releases_about(self, subject: str, known: Collection[int] = ()) -> tuple[StoredRelease, ...]:
-        """Everything that was released about a subject, oldest first, but for the charges that are ``known``."""
+    def releases_about(self, subject: str, without: Collection[int] = ()) -> tuple[StoredRelease, ...]:
+        """Everything that was released about a subject, oldest first, except for the charges of ``without``."""
         return self._released(
             "WHERE kind = 'charge' AND id IN (SELECT charge FROM subjects WHERE subject = ?"
             " AND charge NOT IN (SELECT value FROM json_each(?)))",
             subject,
-            json.dumps(list(known)),
+            json.dumps(list(without)),
         )
 
     def _released(self, where: str, *values: str) -> tuple[StoredRelease, ...]:
@@ -317,11 +317,11 @@ class Ledger:
             self._check_terms(log)
             yield log
             last = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
-        self._seen = last  # only once it is on disk
+        self._seen = max(self._seen, last)  # only once it is on disk
 
     def _recognise(self, log: Log) -> None:
         """The file must still be the ledger that was opened, and must still hold what was seen in it."""
-        number, digest = self._seen
+        number, digest = self._seen  # before the first SELECT: what another thread has seen is then in this view
         stored = log.connection.execute("SELECT digest FROM entries WHERE id = ?", (number,)).fetchone()
         if stored != (digest,) or log.meta().identity != self._identity:
             raise LedgerError(f"the ledger {self.path} was replaced by another or older one while in use")

@@ -10,7 +10,7 @@ from tacit.engine.accounting.entry import Entry
 from tacit.errors import LedgerError
 
 NO_UNIT = "a row"
-"""What a charge says that it protects where no privacy unit was declared."""
+"""The unit on record of a charge where no privacy unit was declared."""
 
 
 class Terms(Protocol):

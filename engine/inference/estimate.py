@@ -15,8 +15,8 @@ from tacit.engine.inference.intervals import RatioAnswer, ratio, simulated_width
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.linalg import one_thread, rebuild, row_norms, row_peaks, svd, times
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import TableWorkload
 from tacit.engine.mechanism.widths import half_widths
+from tacit.engine.mechanism.workload import TableWorkload
 from tacit.errors import InternalError
 
 Vector = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.workload import TableWorkload
 from tacit.errors import ProgrammingError
 
 Vector = NDArray[np.float64]

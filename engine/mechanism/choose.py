@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
 from tacit.engine.linalg import one_thread, row_peaks
 from tacit.engine.mechanism.lattice import round_strategy
-from tacit.engine.mechanism.plan import JointPlan, TablePlan, TableWorkload, Vector, unreachable
+from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
+from tacit.engine.mechanism.workload import TableWorkload
 from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError

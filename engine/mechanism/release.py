@@ -10,7 +10,7 @@ from tacit.engine.accounting.amounts import to_amount
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.workload import TableWorkload
 from tacit.engine.strategy import Strategy
 from tacit.errors import ProgrammingError
 

@@ -9,7 +9,7 @@ import pytest
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import choose_plan
-from tacit.engine.mechanism.plan import TableWorkload, table_workload
+from tacit.engine.mechanism.workload import TableWorkload, table_workload
 from tacit.errors import ProgrammingError
 
 from .workloads import paper, ranges

@@ -24,7 +24,7 @@ from tacit.engine.accounting.composition import (
 )
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
-from tacit.engine.mechanism.plan import table_workload
+from tacit.engine.mechanism.workload import table_workload
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 from .workloads import prefix

@@ -10,7 +10,7 @@ from tacit.engine.inference.estimate import covered, estimate, estimate_batch, e
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import TableWorkload, table_workload
+from tacit.engine.mechanism.workload import TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError
 

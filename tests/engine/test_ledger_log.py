@@ -65,7 +65,7 @@ def test_what_is_no_mechanism_protects_nothing(text: str) -> None:
     assert recorded_units(text) == {}
 
 
-def told(ledger: Ledger) -> tuple[Any, ...]:
+def facts(ledger: Ledger) -> tuple[Any, ...]:
     """Everything that decides whether a charge is admitted, and what a batch is answered from."""
     now: Balances = ledger.balances()
     about = tuple(ledger.releases_about("all"))
@@ -110,7 +110,7 @@ def test_every_flipped_byte_is_harmless_or_refused(sound: Path, tmp_path: Path) 
             assert ledger.balances() == reference, place
             ledger.charge(ChargeRequest("one more", 0.125, analyst="ana"))
             assert ledger.spent().epsilon == reference.spent().epsilon + Decimal("0.125")
-            told(ledger)
+            facts(ledger)
         except LedgerError:
             continue
     assert accepted < len(places)

@@ -14,7 +14,7 @@ from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.linalg import by_cells, one_thread, rebuild, row_norms, row_peaks, times
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.workload import TableWorkload
 from tacit.engine.search.strategies.p_identity import assemble
 from tacit.engine.strategy import Matrix, Privacy, best_reconstruction
 from threadpoolctl import threadpool_info, threadpool_limits

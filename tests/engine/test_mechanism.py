@@ -17,7 +17,8 @@ from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.lattice import exact_answers
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
+from tacit.engine.mechanism.plan import JointPlan
+from tacit.engine.mechanism.workload import TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 

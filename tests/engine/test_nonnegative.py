@@ -9,7 +9,7 @@ from tacit.engine.inference.estimate import estimate
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import table_workload
+from tacit.engine.mechanism.workload import table_workload
 
 from .workloads import prefix, ranges
 
