@@ -28,11 +28,17 @@ Figure = Callable[[Array], Array]
 """f, for many points at once: (figures, points, leaves) in, (figures, points) out; NaN where it has no value."""
 
 _LINE = np.linspace(1 / 16, 1, 16)
+"""Radii of the first points on the axes."""
 _SHELLS = (1.0, 3 / 4, 1 / 2, 1 / 4)
+"""Radii of the first points in all other directions."""
 _CLOSER = (0.4, 0.2, 0.1, 0.03, 0.01, 0.003)
+"""How close the points are to the best one so far, round by round."""
 _RADII = (1.0, 0.4)
+"""Of the two spheres that stand for a ball."""
 _UPHILL = np.concatenate([2.0 ** -np.arange(8), -(2.0 ** -np.arange(8))])[:, None]
+"""Steps up and down the slope."""
 _WIDER = 1.3
+"""How much wider than the best points the points around them are spread."""
 _ENDLESS = 2.0
 """A range that grows by more than this factor while the points come closer has no end."""
 _JUMP = 0.7
@@ -40,7 +46,9 @@ _JUMP = 0.7
 _TURN = 0.02
 """A figure turns around where it both rises and falls, along one line, by this part of its range."""
 _DISTINCT = 0.1
+"""Gradients span a further direction where their singular value is above this part of the largest."""
 _POINTS = 2_000_000
+"""At most so many values of f at a time: they are all in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +140,12 @@ def ranges(figure: Figure, centre: Array, factor: Array, radius: Vector) -> tupl
         sides = [_Side(sign, f, u) for sign in (1.0, -1.0)]
         whole = sides[0].best + sides[1].best
         for scale in _CLOSER:
-            parts = [side.near(scale, around) for side in sides]
+            parts = [side.points_near(scale, around) for side in sides]
             near = np.concatenate(parts, axis=1)
             f = figure(_moved(centre, wide, near))
             for side, at_side, u in zip(sides, np.split(f, 2, axis=1), parts, strict=True):
-                side.closer(scale, len(around) + len(_UPHILL), at_side, u)
-                side.look(f, near)
+                side.come_closer(scale, len(around) + len(_UPHILL), at_side, u)
+                side.observe(f, near)
         top, bottom = (side.end(value, whole) for side in sides)
     defined = ~np.isnan(value)
     return np.where(defined, 0.0 - bottom, np.nan), np.where(defined, top, np.nan)
@@ -155,9 +163,10 @@ class _Side:
         self.inside = np.zeros(len(f), dtype=bool)
         self.gains: list[Vector] = []
         self.varies: list[Vector] = []
-        self.look(f, u)
+        self.observe(f, u)
 
-    def look(self, f: Array, u: Array) -> None:
+    def observe(self, f: Array, u: Array) -> None:
+        """Values of f at further points."""
         seen = np.where(np.isnan(f), -np.inf, self.sign * f)
         place = seen.argmax(axis=1)
         rows = np.arange(len(f))
@@ -166,7 +175,7 @@ class _Side:
         self.best = np.where(better, seen[rows, place], self.best)
         self.at = np.where(better[:, None], u[rows, place], self.at)
 
-    def near(self, scale: float, around: Array) -> Array:
+    def points_near(self, scale: float, around: Array) -> Array:
         """Points around the best one, up and down its slope, where a straight slope would end, and among the best."""
         uphill = self.uphill[:, None, :]
         ball = np.broadcast_to(scale * around, (len(self.at), *around.shape))
@@ -175,8 +184,8 @@ class _Side:
         points = np.concatenate([points, uphill, self.middle[:, None, :], among], axis=1)
         return np.asarray(points / np.maximum(1.0, np.linalg.norm(points, axis=2, keepdims=True)))
 
-    def closer(self, scale: float, ball: int, f: Array, u: Array) -> None:
-        """What f does at the points of ``near``, of which the first ``ball`` are within the scale."""
+    def come_closer(self, scale: float, ball: int, f: Array, u: Array) -> None:
+        """What f does at the points of ``points_near``, of which the first ``ball`` are within the scale."""
         change = np.abs(self.sign * f[:, :ball] - self.best[:, None])
         self.varies.append(np.fmax.reduce(change, axis=1))
         self.inside = np.linalg.norm(self.at, axis=1) + scale < 1

@@ -342,3 +342,12 @@ def test_noise_is_asked_for_exactly_what_was_calibrated(monkeypatch: pytest.Monk
     monkeypatch.setattr(JointPlan, "calibrate", cheap)
     with pytest.raises(InternalError, match="pay"):
         measure(plan, [np.array([1, 2, 3, 4])], 1)
+
+
+def test_an_error_that_no_epsilon_reaches_is_refused() -> None:
+    workload = table_workload(paper())
+    plan = plan_release([workload], privacy="pure")
+    assert plan.least_epsilon(1e-9) is None
+    for refused in (lambda: plan.epsilon_for(1e-9), lambda: choose_plan_for_error([workload], 1e-9, 0.95, 1e-6)):
+        with pytest.raises(PrivacyParameterError, match=r"no epsilon up to 1e\+06 gets every query within ±1e-09"):
+            refused()
