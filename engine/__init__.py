@@ -3,7 +3,7 @@
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
 from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
-from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
+from tacit.engine.inference.estimate import Estimate, estimate, estimate_batch
 from tacit.engine.inference.intervals import RatioAnswer, ratio
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import total_error
@@ -35,7 +35,6 @@ __all__ = [
     "baselines",
     "choose_plan",
     "choose_plan_for_error",
-    "covered",
     "estimate",
     "estimate_batch",
     "half_widths",

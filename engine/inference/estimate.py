@@ -24,10 +24,13 @@ Matrix = NDArray[np.float64]
 Index = int | Sequence[int] | NDArray[np.int64]
 
 _ANSWERED = 1e-6
-_COVERED = 1e-7
+"""A row is determined where B·stack misses it by no more than this part of its largest entry."""
+_ROUNDING = 1e-7
+"""What is left of a row outside a row space is rounding below this part of its largest entry."""
 _TIER = 1e5
 """Measurements whose noise differs by more than this are solved one after the other, not in one matrix."""
 _UNUSED = 1e-9
+"""An answer does not depend on a measurement whose coefficients are below this part of the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,14 +287,6 @@ def estimate_from(
     return Estimate(values, stderr, tuple(spreads), tuple(cells), tuple(used))
 
 
-def covered(matrix_rows: Matrix, measurements: Sequence[Measurement]) -> NDArray[np.bool_]:
-    """Which rows lie in the row space of what was released: those have an unbiased answer already."""
-    if not measurements:
-        return np.zeros(matrix_rows.shape[0], dtype=np.bool_)
-    stack = Stack.of(measurements)
-    return _reached(matrix_rows, _weighed(matrix_rows, stack.questions, stack.level) @ stack.questions)
-
-
 @dataclass(frozen=True, eq=False)
 class _Solved:
     values: Vector
@@ -331,11 +326,6 @@ def _nonnegative(workload: TableWorkload, stack: Stack) -> _Solved:
     used = np.zeros(stack.count, dtype=np.bool_)
     used[stack.source] = True
     return _Solved(workload.matrix @ x, x, Spread(workload.rows, nothing, nothing, deviations), everything, used)
-
-
-def _reached(rows: Matrix, rebuilt: Matrix) -> NDArray[np.bool_]:
-    gap = np.abs(rows - rebuilt).max(axis=1, initial=0.0)
-    return np.asarray(gap <= _COVERED * np.abs(rows).max(axis=1, initial=0.0))
 
 
 def _weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
@@ -381,5 +371,5 @@ def _outside(rows: Matrix, basis: Matrix) -> Matrix:
     """The part of each row that is orthogonal to the basis; exactly zero where that is only rounding."""
     rest = rows - (rows @ basis) @ basis.T
     size = np.abs(rows).max(axis=1, initial=0.0)
-    rest[np.abs(rest).max(axis=1, initial=0.0) <= _COVERED * size] = 0.0
+    rest[np.abs(rest).max(axis=1, initial=0.0) <= _ROUNDING * size] = 0.0
     return np.asarray(rest)

@@ -11,7 +11,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -80,13 +80,6 @@ class Measurement:
         """The noise against the size of what it is added to."""
         return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
 
-    def lifted(self, origin: NDArray[np.int64]) -> Measurement:
-        """The same measurement over finer cells; ``origin`` is the cell that holds each, -1 for none."""
-        if np.array_equal(origin, np.arange(self.L_int.shape[1])):
-            return self
-        padded = np.hstack([self.L_int, np.zeros((self.L_int.shape[0], 1), dtype=np.int64)])
-        return replace(self, L_int=padded[:, origin])  # -1 is the column of zeros
-
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values; integers packed exactly."""
         sparse = scipy.sparse.csr_array(self.L_int)
@@ -126,18 +119,6 @@ class Measurement:
             return cls(L_int, stored["exponent"], noisy, stored["step"], stored["noise"], scale)
         except (KeyError, TypeError, ValueError, zlib.error, OverflowError, IndexError):
             raise LedgerError(_DAMAGED) from None
-
-    def to_bytes(self) -> bytes:
-        """One measurement, exactly."""
-        return pack((self,))
-
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Measurement:
-        """The one measurement in ``payload``."""
-        measurements = unpack(payload)
-        if len(measurements) != 1:
-            raise LedgerError(_DAMAGED)
-        return measurements[0]
 
 
 def pack(measurements: Sequence[Measurement], cells: Sequence[Any] | None = None) -> bytes:

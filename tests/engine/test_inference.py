@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tacit.engine.inference.estimate import covered, estimate, estimate_batch, estimate_from
+from numpy.typing import NDArray
+from tacit.engine.inference.estimate import Stack, estimate, estimate_batch, estimate_from
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
@@ -103,12 +105,20 @@ def test_average_with_exact_covariance() -> None:
     assert abs(hits / 400 - 0.9) < 6 * math.sqrt(0.09 / 400)
 
 
+def determined(rows: NDArray[np.float64], measurements: Sequence[Measurement]) -> list[bool]:
+    """Which rows have an answer."""
+    workload = TableWorkload(rows, np.arange(len(rows)))
+    answer = estimate_from([workload], [measurements], partial=True)
+    assert np.array_equal(np.isnan(answer.values), np.isinf(answer.stderr))
+    return np.isfinite(answer.values).tolist()
+
+
 def test_what_was_released_covers_its_row_space() -> None:
     plan = plan_release([table_workload(paper())], privacy="pure")
     measurements = measure(plan, [X], 1)
     rows = np.array([[1.0, 1, 0, 0], [2, 2, -1, -1], [1, 0, 0, 0]])
-    assert covered(rows, measurements).tolist() == [True, True, False]
-    assert covered(rows, []).tolist() == [False] * 3
+    assert determined(rows, measurements) == [True, True, False]
+    assert determined(rows, []) == [False] * 3
     with pytest.raises(InternalError):
         estimate(rows, measurements)
     with pytest.raises(InternalError):
@@ -156,8 +166,8 @@ def test_measurements_of_any_noise_go_together() -> None:
     np.testing.assert_allclose(found.stderr[2:], coarse.stddev, rtol=1e-6)
     np.testing.assert_allclose(found.values[1:], [4.5, 5, 15])
     np.testing.assert_allclose(rows @ found.cells[0], found.values, atol=1e-9)
-    assert covered(rows, [exact, coarse]).all()
-    assert covered(rows, [exact]).tolist() == [True, False, False, False]
+    assert determined(rows, [exact, coarse]) == [True] * 4
+    assert determined(rows, [exact]) == [True, False, False, False]
 
 
 def test_what_is_not_determined_has_no_error_bar() -> None:
@@ -192,6 +202,7 @@ def test_rounded_answers_state_their_error(scale: float) -> None:
 
 def test_a_measurement_over_finer_cells() -> None:
     measured = _measured([[1, 2], [0, 5]], [1, 2], 1.0)
-    lifted = measured.lifted(np.array([1, -1, 0, 0]))
-    assert lifted.L_int.tolist() == [[2, 0, 1, 1], [5, 0, 0, 0]]
-    assert measured.lifted(np.array([0, 1])) is measured
+    stack = Stack.of([measured])
+    lifted = stack.lifted(np.array([1, -1, 0, 0])).questions * measured.stddev
+    np.testing.assert_allclose(lifted, [[2, 0, 1, 1], [5, 0, 0, 0]])
+    assert stack.lifted(np.array([0, 1])) is stack
