@@ -55,7 +55,8 @@ class LedgerFile:
     def close(self) -> None:
         """Ends a ledger in memory; a file needs no closing."""
         if self._memory is not None:
-            self._memory.close()
+            with self._lock:
+                self._memory.close()
 
     def _check_process(self) -> None:
         """Before the lock is taken: a fork may have inherited it while another thread held it."""

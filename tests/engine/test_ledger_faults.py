@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
@@ -157,6 +158,29 @@ def test_a_forked_process_shares_the_file_and_not_the_memory(tmp_path: Path) -> 
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert file.spent().epsilon == Decimal("0.5")
     assert memory.spent().epsilon == 0
+
+
+def test_a_fork_does_not_wait_for_a_lock_that_nobody_in_it_releases() -> None:
+    memory = Ledger.create(None, 1)
+    with memory.transaction(write=False):  # the lock is held, as by another thread at the moment of the fork
+        pid = os.fork()
+        if pid == 0:
+            refused: list[bool] = []
+            try:
+                thread = threading.Thread(target=lambda: refused.append(_is_refused(memory)), daemon=True)
+                thread.start()
+                thread.join(5)
+            finally:
+                os._exit(0 if refused == [True] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _is_refused(ledger: Ledger) -> bool:
+    try:
+        ledger.spent()
+    except LedgerError:
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
