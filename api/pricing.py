@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from tacit.engine import Amount, ChargeRequest, JointPlan, choose_plan, choose_plan_for_error, plan_release
-from tacit.engine.mechanism.measure import unmeasured
+from tacit.engine import Amount, ChargeRequest, JointPlan, PlanOptions, choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.plan import unmeasured
 from tacit.sql.present import is_number
 from tacit.sql.refine import grid_of
 from tacit.sql.workload import Linear, Output, Stacked
@@ -58,13 +58,9 @@ class Purchase:
             analyst=access.analyst,
             analyst_cap=access.analyst_cap,
             cap=access.cap,
-            mechanism=self._described(),
+            mechanism=self.plan.describe(self.epsilon, self.delta, self.batch.units),
             rho=self.plan.rho(self.epsilon, self.delta),
         )
-
-    def _described(self) -> str:
-        described = json.loads(self.plan.describe(self.epsilon, self.delta))
-        return json.dumps({**described, "units": self.batch.units}, sort_keys=True, separators=(",", ":"))
 
 
 class Pricer:
@@ -99,25 +95,25 @@ class Pricer:
 
 
 def _plan(ask: Ask, batch: CompiledBatch, rule: str) -> tuple[JointPlan, Decimal]:
-    options: dict[str, Any] = {"weights": batch.weights, "strategy": ask.strategy, "rows": batch.rows}
+    options = PlanOptions(batch.weights, ask.strategy, batch.rows)
     gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
     if ask.noise_width is None:
         assert ask.epsilon is not None
-        return gaussian or choose_plan(batch.tables, ask.epsilon, ask.delta, **options), ask.epsilon
+        return gaussian or choose_plan(batch.tables, ask.epsilon, ask.delta, options), ask.epsilon
     target = batch.figures.tolist()
     if gaussian is not None:
         return gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
-    return choose_plan_for_error(batch.tables, ask.noise_width, ask.confidence, ask.delta, target=target, **options)
+    return choose_plan_for_error(batch.tables, ask.noise_width, ask.confidence, ask.delta, options, target=target)
 
 
-def _gaussian(batch: CompiledBatch, options: dict[str, Any]) -> JointPlan | None:
+def _gaussian(batch: CompiledBatch, options: PlanOptions) -> JointPlan | None:
     """The plan for a ledger that accounts by zCDP: at equal ρ, Gaussian noise is never the worse one.
 
     Laplace noise at ε costs ρ = ε²/2 there, for a variance of Δ₁²/ρ; Gaussian noise has Δ₂²/2ρ, and Δ₂ ≤ Δ₁. ``None``
     for a forced strategy that is made for Laplace noise only.
     """
     try:
-        return plan_release(batch.tables, privacy="approximate", **options)
+        return plan_release(batch.tables, privacy="approximate", options=options)
     except NotSupportedError:
         return None
 

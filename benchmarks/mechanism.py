@@ -15,15 +15,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import tacit
-from tacit.engine import TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine import Amount, PlanOptions, TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
-from tacit.engine.accounting.log import append, payload_digest
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
 from tacit.engine.strategy import Privacy
 
@@ -79,10 +80,10 @@ def report(folder: Path, measurements: int = 1000) -> None:
     sync = fsync(folder)
     print(f"one fsync of this disk: {sync.clock:.2f} ms\n")
     counts = np.random.default_rng(0).integers(0, 10**6, size=measurements)
-    block = TableWorkload(np.eye(measurements), np.arange(measurements))
+    workload = TableWorkload(np.eye(measurements), np.arange(measurements))
     kinds: tuple[tuple[str, Privacy, float], ...] = (("Laplace", "pure", 0.0), ("Gaussian", "approximate", 1e-6))
     for name, privacy, delta in kinds:
-        plan = plan_release([block], privacy=privacy, strategy="identity")
+        plan = plan_release([workload], privacy=privacy, options=PlanOptions(strategy="identity"))
         plan.calibrate(0.5, delta)  # caches what does not depend on the amount
 
         def calibrate(i: int, plan=plan, delta=delta) -> object:  # type: ignore[no-untyped-def]
@@ -141,8 +142,10 @@ def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
         con.answer(known, epsilon=0.01)
         ledger = con._session.ledger.open()
         repeat(ledger, past, related=related)
+        part = PartRecord("results", "laplace", 2.0**30, 2**28, 1, 1, "0" * 64)
+        record = MechanismRecord("pure", Amount(Decimal("0.001"), Decimal(0)), (part,), {"t": "a row"})
         return {
-            "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism="{}" * 200))),
+            "charge": typical(lambda i: ledger.charge(ChargeRequest(f"new {i}", 0.001, mechanism=record))),
             "open the ledger": typical(lambda _: Ledger.open(f"{path}.ledger")),
             "con.budget": typical(lambda _: con.budget),
             "a new question": typical(lambda i: con.answer(f"SELECT count(*) FROM t WHERE a < {i}", epsilon=0.01)),
@@ -154,15 +157,12 @@ def repeat(ledger: Ledger, times: int, *, related: bool) -> None:
     """Write the ledger's one release so many times more, about other tables or about its own, in one transaction."""
     charge = next(entry for entry in ledger.entries() if entry.kind == "charge")
     (stored,) = ledger.releases(charge.fingerprint)
-    digest = payload_digest(stored.payload)
-    with ledger.transaction(write=True) as connection:
-        [(subject,)] = connection.execute("SELECT subject FROM subjects").fetchall()
+    with ledger.transaction(write=True) as log:
+        [(subject,)] = log.connection.execute("SELECT subject FROM subjects").fetchall()
         for i in range(times):
-            mechanism, name = stored.mechanism, f"past {i}"
-            paid = append(connection, ledger.path, "charge", charge.amount, fingerprint=name, detail=mechanism)
-            append(connection, ledger.path, "release", fingerprint=name, detail=digest, refers=paid.id)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, stored.payload))
-            connection.execute("INSERT INTO subjects VALUES (?, ?)", (subject if related else name, paid.id))
+            name = f"past {i}"
+            paid = log.append("charge", charge.amount, fingerprint=name, detail=charge.detail)
+            log.append_release(paid, stored.payload, [subject if related else name])
 
 
 if __name__ == "__main__":

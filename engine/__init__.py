@@ -1,16 +1,19 @@
 """Matrix in, private answers out: strategies, exact noise, accounting, ledger. Knows no SQL."""
 
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
-from tacit.engine.inference.estimate import Estimate, covered, estimate, estimate_batch
-from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio
+from tacit.engine.inference.estimate import Estimate, estimate, estimate_batch
+from tacit.engine.inference.intervals import RatioAnswer, ratio
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import total_error
-from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
-from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
+from tacit.engine.mechanism.plan import JointPlan
 from tacit.engine.mechanism.release import release
+from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
+from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.optimize import optimize, strategies
 from tacit.engine.strategy import Privacy, Strategy
 
@@ -22,6 +25,8 @@ __all__ = [
     "JointPlan",
     "Ledger",
     "Measurement",
+    "MechanismRecord",
+    "PlanOptions",
     "Privacy",
     "RatioAnswer",
     "StoredRelease",
@@ -30,7 +35,6 @@ __all__ = [
     "baselines",
     "choose_plan",
     "choose_plan_for_error",
-    "covered",
     "estimate",
     "estimate_batch",
     "half_widths",

@@ -16,7 +16,7 @@ from tacit.errors import PrivacyParameterError
 _MAX_DIGITS = 60
 _LARGEST = Decimal("1e9")
 _SMALLEST_EXPONENT = -400
-# Every admitted amount lies on a grid of 10⁻⁴⁰⁰ below 10⁹, so a thousand digits hold any sum of them; the
+# Every admitted amount is a multiple of 10⁻⁴⁰⁰ below 10⁹, so a thousand digits hold any sum of them; the
 # traps turn a breach of that argument into an exception instead of a rounded sum.
 _EXACT = Context(prec=1000, traps=[Inexact, Rounded, InvalidOperation, Overflow, Clamped, Subnormal])
 
@@ -72,6 +72,11 @@ def to_confidence(value: Any) -> float:
     if not 0 < amount < 1:
         raise PrivacyParameterError(f"confidence must lie between 0 and 1, not {amount}")
     return amount
+
+
+def smaller(a: Amount, b: Amount) -> Amount:
+    """The smaller ε and the smaller δ of two."""
+    return Amount(min(a.epsilon, b.epsilon), min(a.delta, b.delta))
 
 
 def exact_sum(amounts: Iterable[Decimal]) -> Decimal:

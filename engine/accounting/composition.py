@@ -1,12 +1,11 @@
-"""How charges add up: the one rule that a ledger is created with and keeps.
+"""How charges add up: the one rule that a ledger is created with, for as long as it exists.
 
 Batches are chosen adaptively, each after the answers of those before, and so are their amounts. A rule must
 therefore be a privacy filter: admit the next charge only while the total stays within the cap, and the whole
 interaction is private at the cap. Both rules here are proven filters:
 
 - ``sum``: Σε and Σδ (Rogers, Roth, Ullman & Vadhan 2016, the filter of basic composition).
-- ``zcdp``: Σρ, against the largest ρ that (ε, δ) of the cap admits. A discrete Gaussian of σ on
-sensitivity Δ is
+- ``zcdp``: Σρ, against the largest ρ that (ε, δ) of the cap admits. A discrete Gaussian of σ on sensitivity Δ is
   Δ²/2σ²-zCDP (Canonne, Kamath & Steinke 2020), an ε-private mechanism is ε²/2-zCDP and ρ-zCDP is
   (ρ + 2√(ρ·ln 1/δ), δ)-private for every δ (Bun & Steinke 2016, Propositions 1.4 and 1.3), and adding up ρ
   is a filter (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023).
@@ -20,14 +19,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from tacit.engine.accounting.amounts import NOTHING, Amount, exact_difference, exact_sum
-from tacit.errors import InternalError, LedgerError, PrivacyParameterError
+from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
-# Forty digits rounded up: far beyond what a float can tell apart, and short enough to be kept as text.
+# Forty digits rounded up: far more than a float has, and short enough to be stored as text.
 _UP = Context(prec=40, rounding=ROUND_CEILING)
 
 
@@ -37,9 +37,17 @@ class Event(NamedTuple):
     amount: Amount
     rho: Decimal | None = None
 
+    def covers(self, other: Event) -> bool:
+        """Whether who paid this has paid the other."""
+        return (
+            other.amount.epsilon <= self.amount.epsilon
+            and other.amount.delta <= self.amount.delta
+            and (self.rho is None or (other.rho is not None and other.rho <= self.rho))
+        )
+
 
 class Total(NamedTuple):
-    """All that the rules need to know of any number of charges: exact sums. It grows with each charge."""
+    """What the rules need of any number of charges: exact sums."""
 
     epsilon: Decimal = Decimal(0)
     delta: Decimal = Decimal(0)
@@ -61,7 +69,7 @@ class Total(NamedTuple):
 
 
 class Rule(Protocol):
-    """A privacy filter. ``price`` is what ``spent`` would grow by."""
+    """A privacy filter."""
 
     @property
     def name(self) -> str: ...
@@ -81,7 +89,7 @@ class Sum:
     name = "sum"
 
     def check(self, cap: Amount) -> None:
-        """Every cap will do."""
+        """Every cap is accepted."""
 
     def spent(self, total: Total, cap: Amount) -> Amount:
         """Σε and Σδ, exactly."""
@@ -99,7 +107,7 @@ class ZeroConcentrated:
             raise PrivacyParameterError("accounting by zCDP needs a budget with delta greater than 0")
 
     def spent(self, total: Total, cap: Amount) -> Amount:
-        """ε(Σρ) at the cap's δ, rounded up; the δ is used up by the first charge."""
+        """ε(Σρ) at the cap's δ, rounded up; the first charge spends the whole δ."""
         self.check(cap)
         if not total.events:
             return NOTHING
@@ -122,19 +130,55 @@ def rule_named(name: str) -> Rule:
     return rule
 
 
-def left(rule: Rule, total: Total, cap: Amount) -> Amount:
-    """The cap less what was spent, never below zero."""
-    spent = rule.spent(total, cap)
-    return Amount(
-        max(exact_difference(cap.epsilon, spent.epsilon), Decimal(0)),
-        max(exact_difference(cap.delta, spent.delta), Decimal(0)),
-    )
+@dataclass(frozen=True)
+class Balance:
+    """A cap, and the charges that count against it."""
+
+    rule: Rule
+    cap: Amount
+    total: Total
+
+    @property
+    def spent(self) -> Amount:
+        """What the charges cost together."""
+        return self.rule.spent(self.total, self.cap)
+
+    @property
+    def left(self) -> Amount:
+        """The cap less what was spent, never below zero."""
+        spent = self.spent
+        return Amount(
+            max(exact_difference(self.cap.epsilon, spent.epsilon), Decimal(0)),
+            max(exact_difference(self.cap.delta, spent.delta), Decimal(0)),
+        )
+
+    def price(self, new: Iterable[Event]) -> Amount:
+        """What ``new`` would add to what was spent."""
+        before, after = self.spent, self.rule.spent(self.total.plus(new), self.cap)
+        return Amount(exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta))
+
+    def admits(self, new: Iterable[Event]) -> bool:
+        """Whether ``new`` fits into what is left."""
+        return _fits(self.price(new), self.left)
+
+    def admit(self, new: Iterable[Event], owner: str) -> Amount:
+        """The price of ``new``; BudgetError, which says whose cap it is, if that does not fit into what is left."""
+        asked, rest = self.price(new), self.left
+        if _fits(asked, rest):
+            return asked
+        name = "epsilon" if asked.epsilon > rest.epsilon else "delta"
+        wanted, remaining = getattr(asked, name), getattr(rest, name)
+        missing = exact_difference(wanted, remaining)
+        raise BudgetError(
+            f"this costs {name} {wanted:f}, and {owner} has {remaining:f} left: {missing:f} is missing;"
+            " nothing was charged",
+            asked=asked,
+            left=rest,
+        )
 
 
-def price(rule: Rule, total: Total, new: Iterable[Event], cap: Amount) -> Amount:
-    """What ``new`` would add to what was spent."""
-    before, after = rule.spent(total, cap), rule.spent(total.plus(new), cap)
-    return Amount(exact_difference(after.epsilon, before.epsilon), exact_difference(after.delta, before.delta))
+def _fits(asked: Amount, rest: Amount) -> bool:
+    return asked.epsilon <= rest.epsilon and asked.delta <= rest.delta
 
 
 def rho_of_pure(epsilon: Decimal) -> Decimal:

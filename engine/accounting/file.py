@@ -1,8 +1,8 @@
-"""The ledger's file: SQLite with a write-ahead log and full synchronisation. What stands in it is ``log``'s.
+"""The ledger's file: SQLite with a write-ahead log and full synchronisation. ``log`` reads and writes its tables.
 
 A connection is opened for every operation and closed after it, so threads and forked processes share
-nothing but the file. What is not a sound ledger is refused and never repaired: a reset ledger would be a
-new budget.
+nothing but the file. A file that is not a sound ledger is refused and never repaired: a reset ledger would be
+a new budget.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from tacit.engine.accounting.amounts import Amount
-from tacit.engine.accounting.log import damaged, fill
+from tacit.engine.accounting.log import Log
+from tacit.engine.accounting.schema import damaged
 from tacit.errors import LedgerError
 
 _BUSY_SECONDS = 30.0
@@ -27,15 +28,16 @@ class LedgerFile:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._lock = threading.RLock()
-        self._process = os.getpid()
         self._memory = _connect(":memory:") if path is None else None
+        self._process = os.getpid()
+        # Only the connection in memory is shared by threads; a file has a connection for each transaction.
+        self._lock: AbstractContextManager[object] = threading.RLock() if path is None else nullcontext()
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """A consistent view; with ``write`` it excludes other writers and is on disk when it ends."""
-        # Only the connection in memory is shared; a lock around a file could be inherited, held, by a fork.
-        with self._lock if self._memory is not None else nullcontext(), self._sorry():
+        self._check_process()
+        with self._lock, self.stated_errors():
             connection = self._open()
             try:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -53,12 +55,16 @@ class LedgerFile:
     def close(self) -> None:
         """Ends a ledger in memory; a file needs no closing."""
         if self._memory is not None:
-            self._memory.close()
+            with self._lock:
+                self._memory.close()
+
+    def _check_process(self) -> None:
+        """Before the lock is taken: a fork may have inherited it while another thread held it."""
+        if self._memory is not None and os.getpid() != self._process:
+            raise LedgerError("a ledger in memory belongs to one process: a fork would double its budget")
 
     def _open(self) -> sqlite3.Connection:
         if self._memory is not None:
-            if os.getpid() != self._process:
-                raise LedgerError("a ledger in memory belongs to one process: a fork would double its budget")
             return self._memory
         assert self.path is not None
         if not self.path.is_file():
@@ -66,12 +72,13 @@ class LedgerFile:
         return _connect(f"{self.path.absolute().as_uri()}?mode=rw")
 
     @contextmanager
-    def _sorry(self) -> Iterator[None]:
+    def stated_errors(self) -> Iterator[None]:
+        """Every error of SQLite and of the disk as a LedgerError: one sentence, with the file's name."""
         try:
             yield
         except sqlite3.Error as error:
             raise LedgerError(_sentence(error, self.path)) from None
-        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its own error
+        except UnicodeDecodeError:  # a damaged name in the schema, which SQLite quotes in its error
             raise damaged(self.path) from None
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}") from None
@@ -82,24 +89,23 @@ def create(
 ) -> LedgerFile:
     """A new ledger; LedgerError if there is a file already.
 
-    It is built under another name and linked to its own, which fails if the name is taken: of two
+    It is built under another name and then linked to ``path``, which fails if the name is taken: of two
     processes that create at once, one wins and neither ever sees half a ledger.
     """
     if path is None:
         file = LedgerFile(None)
-        with file._sorry():
-            assert file._memory is not None
-            fill(file._memory, cap, rule, policy, salt)
+        with file.stated_errors():
+            Log(file._open(), None).begin(cap, rule, policy, salt)
         return file
     file = LedgerFile(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-    with file._sorry():
+    with file.stated_errors():
         try:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             connection = _connect(f"{draft.absolute().as_uri()}?mode=rw")
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
-                fill(connection, cap, rule, policy, salt)
+                Log(connection, path).begin(cap, rule, policy, salt)
             finally:
                 connection.close()
             os.link(draft, path)

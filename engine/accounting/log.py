@@ -1,19 +1,15 @@
-"""What is written in a ledger: a log of entries, each chained to the one before.
+"""The log of a ledger, read and continued inside one transaction.
 
-Every entry carries the standing of the ledger after it: the sums of what was charged, of the whole and of the entry's
-own analyst, and which entries state the cap, the policy and the last version. The digest of the entry covers them. So
-a sum is read from one entry, however long the log is, and it is as well protected as the log itself. ``verify``
-adds all of it up again.
+Each entry is checked against its digest and the one before whenever it is read: what was damaged since it was written
+is not used.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,377 +17,239 @@ from typing import Any
 
 from tacit.engine.accounting.amounts import NOTHING, Amount
 from tacit.engine.accounting.composition import Event, Total
+from tacit.engine.accounting.entry import Entry, Meta, Standing, payload_digest, running
+from tacit.engine.accounting.schema import APPLICATION, FIRST_SCHEMA, create_tables, damaged, schema_of, upgrade_tables
 from tacit.errors import LedgerError
 
-APPLICATION = 0x7AC17001
-FIRST_SCHEMA, SCHEMA = 2, 3
-"""The schemas that this version reads: that of tacit 0.1.0, and its own."""
-FIRST_TABLES = """
-CREATE TABLE meta (
-    identity TEXT NOT NULL,
-    rule     TEXT NOT NULL,
-    salt     BLOB NOT NULL
-) STRICT;
-CREATE TABLE entries (
-    id          INTEGER PRIMARY KEY,
-    kind        TEXT NOT NULL,
-    analyst     TEXT,
-    epsilon     TEXT NOT NULL,
-    delta       TEXT NOT NULL,
-    rho         TEXT,
-    fingerprint TEXT NOT NULL,
-    detail      TEXT NOT NULL,
-    refers      INTEGER,
-    at          TEXT NOT NULL,
-    digest      TEXT NOT NULL
-) STRICT;
-CREATE INDEX entries_by_fingerprint ON entries (fingerprint);
-CREATE INDEX entries_by_reference ON entries (refers) WHERE refers IS NOT NULL;
-CREATE TABLE releases (
-    charge  INTEGER PRIMARY KEY REFERENCES entries (id),
-    payload BLOB NOT NULL
-) STRICT;
-CREATE TABLE subjects (
-    subject TEXT NOT NULL,
-    charge  INTEGER NOT NULL REFERENCES releases (charge),
-    PRIMARY KEY (subject, charge)
-) STRICT;
-"""
-# A new ledger is made in the same two steps as an old one is brought up to date, so that both have one schema. The new
-# column also keeps a process of tacit 0.1.0 that still has the file open from adding entries without a standing.
-TABLES_SINCE = """
-ALTER TABLE entries ADD COLUMN standing TEXT NOT NULL DEFAULT '';
-CREATE INDEX entries_by_analyst ON entries (analyst) WHERE analyst IS NOT NULL;
-CREATE INDEX entries_of_readers ON entries (analyst, refers) WHERE kind = 'read';
-CREATE INDEX entries_of_versions ON entries (id) WHERE kind = 'version';
-CREATE TABLE analysts (
-    analyst TEXT NOT NULL PRIMARY KEY,
-    last    INTEGER NOT NULL REFERENCES entries (id)
-) STRICT, WITHOUT ROWID;
-"""
-_NO_CHARGE = Total()
 _COLUMNS = "id, kind, analyst, epsilon, delta, rho, fingerprint, detail, refers, at, digest"
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What a ledger has come to. The numbers are those of the entries that say it last; 0 for none."""
+class Log:
+    """The tables of a ledger, as one transaction sees them."""
 
-    cap: int = 0
-    policy: int = 0
-    version: int = 0
-    charged: Total = _NO_CHARGE
-    own: Total | None = None
-    """What was charged to, and read by, the analyst of the entry that carries this."""
-
-    def after(self, number: int, kind: str, event: Event, own: Total | None) -> Standing:
-        """With one more entry; ``own`` is what its analyst had come to before it."""
-        return Standing(
-            cap=number if kind == "cap" else self.cap,
-            policy=number if kind == "policy" else self.policy,
-            version=number if kind == "version" else self.version,
-            charged=self.charged.plus([event]) if kind == "charge" else self.charged,
-            own=own.plus([event]) if own is not None and kind in ("charge", "read") else own,
-        )
-
-    def text(self) -> str:
-        """As an entry keeps it."""
-        return json.dumps([self.cap, self.policy, self.version, _listed(self.charged), _listed(self.own)])
-
-    @classmethod
-    def read(cls, text: str) -> Standing:
-        """What ``text`` wrote."""
-        cap, policy, version, charged, own = json.loads(text)
-        return cls(cap, policy, version, _total(charged), None if own is None else _total(own))
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the ledger. Entries are only ever added."""
-
-    id: int
-    kind: str
-    """``cap``; ``policy``; ``charge``; ``release`` of a charge; ``read`` by an analyst of another's release; the
-    curator's ``version`` of a table and ``backup``; ``balance``, the standing of a ledger that kept none before."""
-    analyst: str | None
-    amount: Amount
-    rho: Decimal | None
-    fingerprint: str
-    detail: str
-    """The mechanism of a charge, as JSON; the digest of a release's payload; the version of a table; the policy."""
-    refers: int | None
-    at: str
-    digest: str
-    standing: str = ""
-    """The ``Standing`` after this entry, as text; empty in entries that tacit 0.1.0 wrote."""
-
-    def follows(self, previous: str) -> str:
-        """The digest that this entry must have after ``previous``."""
-        content = [
-            self.id,
-            self.kind,
-            self.analyst,
-            str(self.amount.epsilon),
-            str(self.amount.delta),
-            None if self.rho is None else str(self.rho),
-            self.fingerprint,
-            self.detail,
-            self.refers,
-            self.at,
-        ]
-        if self.standing:
-            content.append(self.standing)
-        return hashlib.sha256((previous + json.dumps(content)).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Meta:
-    """What is fixed at creation."""
-
-    identity: str
-    rule: str
-    salt: bytes
+    def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+        self.connection = connection
+        self.path = path
 
     @property
-    def root(self) -> str:
-        """Where the chain of digests starts."""
-        return hashlib.sha256(f"{self.identity} {self.rule} {self.salt.hex()}".encode()).hexdigest()
+    def damaged(self) -> LedgerError:
+        """The refusal to raise when an entry or a table is not as it was written."""
+        return damaged(self.path)
 
+    def meta(self) -> Meta:
+        """The ledger's identity, rule and salt."""
+        rows = self.connection.execute("SELECT identity, rule, salt FROM meta").fetchall()
+        if len(rows) != 1 or [type(value) for value in rows[0]] != [str, str, bytes] or len(rows[0][2]) != 32:
+            raise self.damaged
+        return Meta(*rows[0])
 
-def fill(connection: sqlite3.Connection, cap: Amount, rule: str, policy: str | None, salt: bytes | None) -> None:
-    """Make an empty database a new ledger, in one transaction."""
-    connection.execute(f"PRAGMA application_id={APPLICATION}")
-    connection.execute("BEGIN IMMEDIATE")
-    run_script(connection, FIRST_TABLES + TABLES_SINCE)
-    connection.execute(f"PRAGMA user_version={SCHEMA}")
-    meta = Meta(secrets.token_hex(16), rule, secrets.token_bytes(32) if salt is None else salt)
-    connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (meta.identity, meta.rule, meta.salt))
-    append(connection, None, "cap", cap)
-    if policy is not None:
-        append(connection, None, "policy", detail=policy)
-    connection.execute("COMMIT")
+    def entries(self, where: str = "", *values: Any) -> list[Entry]:
+        """Entries in the order in which they were made; the clock plays no part. ``where`` is never user text."""
+        standing = "''" if self._has_first_schema() else "standing"
+        before = "(SELECT p.digest FROM entries p WHERE p.id = entries.id - 1)"
+        statement = f"SELECT {_COLUMNS}, {standing}, {before} FROM entries {where} ORDER BY id"  # noqa: S608
+        return [self._checked(row) for row in self.connection.execute(statement, values).fetchall()]
 
+    def entry(self, number: int, kind: str = "") -> Entry:
+        """One entry that must be there, and be of this kind if one is named."""
+        entries = self.entries("WHERE id = ?", number)
+        if len(entries) != 1 or (kind and entries[0].kind != kind):
+            raise self.damaged
+        return entries[0]
 
-def upgrade(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Inside a write transaction: give a ledger of tacit 0.1.0 today's schema, and its standing as first entries."""
-    if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
-        return
-    log = entries(connection, path)
-    run_script(connection, TABLES_SINCE)
-    connection.execute(f"PRAGMA user_version={SCHEMA}")
-    standing, analysts = _reckoned(log)
-    for analyst in (None, *sorted(analysts)):
-        own = None if analyst is None else analysts[analyst]
-        _write(connection, path, "balance", replace(standing, own=own), analyst=analyst)
+    def standing(self) -> Standing:
+        """The state of the ledger now: read from its last entry, without the rest of the log."""
+        last = self._last()
+        if last is None:
+            raise self.damaged
+        return self.standing_after(last)
 
+    def standing_after(self, last: Entry) -> Standing:
+        """The standing after the last entry; added up from the whole log in a ledger that has none yet."""
+        if not last.standing:
+            if not self._has_first_schema():
+                raise self.damaged
+            return self._added_up()[0]
+        try:
+            standing = Standing.read(last.standing)
+        except (ValueError, TypeError, ArithmeticError):
+            raise self.damaged from None
+        numbers = (standing.policy, standing.version)
+        if not 0 < standing.cap <= last.id or not all(0 <= number <= last.id for number in numbers):
+            raise self.damaged
+        return standing
 
-def read_meta(connection: sqlite3.Connection, path: Path | None) -> Meta:
-    """The ledger's identity, rule and salt."""
-    rows = connection.execute("SELECT identity, rule, salt FROM meta").fetchall()
-    if len(rows) != 1 or [type(value) for value in rows[0]] != [str, str, bytes] or len(rows[0][2]) != 32:
-        raise damaged(path)
-    return Meta(*rows[0])
+    def cap(self) -> Amount:
+        """The most that may ever be spent."""
+        return self.entry(self.standing().cap, "cap").amount
 
+    def policy(self) -> Entry | None:
+        """The entry of the policy that the ledger is bound to."""
+        number = self.standing().policy
+        return self.entry(number, "policy") if number else None
 
-def entries(connection: sqlite3.Connection, path: Path | None, where: str = "", *values: Any) -> list[Entry]:
-    """Entries in the order in which they were made; the clock plays no part. ``where`` is never user text.
+    def total(self, analyst: str | None) -> Total:
+        """What was charged in all, or charged to and read by one analyst."""
+        return self.standing().charged if analyst is None else self._analyst_total(analyst)
 
-    Each is checked against its own digest and the one before: what was damaged since it was written is not used.
-    """
-    standing = "''" if number_of(connection, "PRAGMA user_version") == FIRST_SCHEMA else "standing"
-    before = "(SELECT p.digest FROM entries p WHERE p.id = entries.id - 1)"
-    statement = f"SELECT {_COLUMNS}, {standing}, {before} FROM entries {where} ORDER BY id"  # noqa: S608
-    return [_entry(connection, path, row) for row in connection.execute(statement, values).fetchall()]
+    def analysts(self) -> list[str]:
+        """Everyone whom an entry names."""
+        table = "entries WHERE analyst IS NOT NULL" if self._has_first_schema() else "analysts"
+        return sorted(name for (name,) in self.connection.execute(f"SELECT DISTINCT analyst FROM {table}"))  # noqa: S608
 
+    def payload(self, charge_id: int) -> bytes | None:
+        """The release of a charge, if it has one. Payload and entry must both be there, and agree."""
+        rows = self.connection.execute("SELECT payload FROM releases WHERE charge = ?", (charge_id,)).fetchall()
+        entries = self.entries("WHERE refers = ? AND kind = 'release'", charge_id)
+        if not rows and not entries:
+            return None
+        if len(rows) != 1 or len(entries) != 1 or not isinstance(rows[0][0], bytes):
+            raise self.damaged
+        if entries[0].refers != charge_id or payload_digest(rows[0][0]) != entries[0].detail:
+            raise self.damaged
+        return rows[0][0]
 
-def entry_at(connection: sqlite3.Connection, path: Path | None, number: int, kind: str = "") -> Entry:
-    """One entry that must be there, and be of this kind if one is named."""
-    found = entries(connection, path, "WHERE id = ?", number)
-    if len(found) != 1 or (kind and found[0].kind != kind):
-        raise damaged(path)
-    return found[0]
+    def begin(self, cap: Amount, rule: str, policy: str | None, salt: bytes | None) -> None:
+        """Make an empty database a new ledger, in one transaction."""
+        connection = self.connection
+        connection.execute(f"PRAGMA application_id={APPLICATION}")
+        connection.execute("BEGIN IMMEDIATE")
+        create_tables(connection)
+        meta = Meta(secrets.token_hex(16), rule, secrets.token_bytes(32) if salt is None else salt)
+        connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (meta.identity, meta.rule, meta.salt))
+        self.append("cap", cap)
+        if policy is not None:
+            self.append("policy", detail=policy)
+        connection.execute("COMMIT")
 
+    def upgrade(self) -> None:
+        """Give a ledger of tacit 0.1.0 the current schema, and its standing as first entries."""
+        if not self._has_first_schema():
+            return
+        standing, analysts = self._added_up()
+        upgrade_tables(self.connection)
+        for analyst in (None, *sorted(analysts)):
+            total = None if analyst is None else analysts[analyst]
+            self._write("balance", replace(standing, analyst=total), analyst=analyst)
 
-def last_entry(connection: sqlite3.Connection, path: Path | None) -> Entry | None:
-    """The end of the log."""
-    number = connection.execute("SELECT max(id) FROM entries").fetchone()[0]
-    return None if number is None else entry_at(connection, path, number)
+    def append(
+        self,
+        kind: str,
+        amount: Amount = NOTHING,
+        *,
+        rho: Decimal | None = None,
+        analyst: str | None = None,
+        fingerprint: str = "",
+        detail: str = "",
+        refers: int | None = None,
+    ) -> Entry:
+        """One more entry, chained to the last one, with the standing that follows from it."""
+        last = self._last()
+        standing = Standing() if last is None else self.standing_after(last)
+        total = None if analyst is None else self._analyst_total(analyst)
+        standing = standing.after(1 if last is None else last.id + 1, kind, Event(amount, rho), total)
+        return self._write(kind, standing, amount, rho, analyst, fingerprint, detail, refers)
 
+    def append_release(self, charge: Entry, payload: bytes, subjects: Sequence[str]) -> None:
+        """The release of a charge: its entry, its payload, and the names under which it is found again."""
+        self.append(
+            "release",
+            analyst=charge.analyst,
+            fingerprint=charge.fingerprint,
+            detail=payload_digest(payload),
+            refers=charge.id,
+        )
+        self.connection.execute("INSERT INTO releases VALUES (?, ?)", (charge.id, payload))
+        names = [(subject, charge.id) for subject in dict.fromkeys(subjects)]
+        self.connection.executemany("INSERT INTO subjects VALUES (?, ?)", names)
 
-def standing_now(connection: sqlite3.Connection, path: Path | None) -> Standing:
-    """What the ledger has come to: read from its last entry, without the rest of the log."""
-    last = last_entry(connection, path)
-    if last is None:
-        raise damaged(path)
-    return standing_of(last, connection, path)
+    def _has_first_schema(self) -> bool:
+        return schema_of(self.connection) == FIRST_SCHEMA
 
+    def _last(self) -> Entry | None:
+        number = self.connection.execute("SELECT max(id) FROM entries").fetchone()[0]
+        return None if number is None else self.entry(number)
 
-def standing_of(last: Entry, connection: sqlite3.Connection, path: Path | None) -> Standing:
-    """The standing after the last entry; added up from the whole log in a ledger that keeps none yet."""
-    if not last.standing:
-        if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
-            raise damaged(path)
-        return _reckoned(entries(connection, path))[0]
-    try:
-        standing = Standing.read(last.standing)
-    except (ValueError, TypeError, ArithmeticError):
-        raise damaged(path) from None
-    if not 0 < standing.cap <= last.id or not 0 <= standing.policy <= last.id or not 0 <= standing.version <= last.id:
-        raise damaged(path)
-    return standing
+    def _analyst_total(self, analyst: str) -> Total:
+        """What one analyst was charged and has read, from the last entry that names them.
 
+        A table and an index both say which entry that is. A page of one of the two may be damaged: they must agree.
+        """
+        if self._has_first_schema():
+            return self._added_up()[1].get(analyst, Total())
+        listed = self.connection.execute("SELECT last FROM analysts WHERE analyst = ?", (analyst,)).fetchall()
+        (indexed,) = self.connection.execute("SELECT max(id) FROM entries WHERE analyst = ?", (analyst,)).fetchone()
+        if not listed and indexed is None:
+            return Total()
+        if listed != [(indexed,)]:
+            raise self.damaged
+        entry = self.entry(indexed)
+        total = self.standing_after(entry).analyst
+        if entry.analyst != analyst or total is None:
+            raise self.damaged
+        return total
 
-def own_total(connection: sqlite3.Connection, path: Path | None, analyst: str) -> Total:
-    """What one analyst was charged and has read, from the last entry that names them.
+    def _added_up(self) -> tuple[Standing, dict[str, Total]]:
+        """The standing of the whole log, and the total of each analyst in it."""
+        last, analysts = Standing(), dict[str, Total]()
+        for entry, last in running(self.entries()):
+            if entry.analyst is not None and last.analyst is not None:
+                analysts[entry.analyst] = last.analyst
+        return replace(last, analyst=None), analysts
 
-    Which one that is, is told by a table and by an index. A page of one of the two may be damaged: they must agree.
-    """
-    if number_of(connection, "PRAGMA user_version") == FIRST_SCHEMA:
-        return _reckoned(entries(connection, path))[1].get(analyst, Total())
-    listed = connection.execute("SELECT last FROM analysts WHERE analyst = ?", (analyst,)).fetchall()
-    (indexed,) = connection.execute("SELECT max(id) FROM entries WHERE analyst = ?", (analyst,)).fetchone()
-    if not listed and indexed is None:
-        return Total()
-    if listed != [(indexed,)]:
-        raise damaged(path)
-    entry = entry_at(connection, path, indexed)
-    own = standing_of(entry, connection, path).own
-    if entry.analyst != analyst or own is None:
-        raise damaged(path)
-    return own
+    def _write(
+        self,
+        kind: str,
+        standing: Standing,
+        amount: Amount = NOTHING,
+        rho: Decimal | None = None,
+        analyst: str | None = None,
+        fingerprint: str = "",
+        detail: str = "",
+        refers: int | None = None,
+    ) -> Entry:
+        last = self.connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
+        number, previous = (last[0] + 1, last[1]) if last else (1, self.meta().root)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "", standing.text)
+        entry = replace(draft, digest=draft.follows(previous))
+        self.connection.execute(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.id,
+                entry.kind,
+                entry.analyst,
+                str(amount.epsilon),
+                str(amount.delta),
+                None if rho is None else str(rho),
+                entry.fingerprint,
+                entry.detail,
+                entry.refers,
+                entry.at,
+                entry.digest,
+                entry.standing,
+            ),
+        )
+        if analyst is not None:
+            self.connection.execute("INSERT OR REPLACE INTO analysts VALUES (?, ?)", (analyst, entry.id))
+        return entry
 
-
-def analyst_names(connection: sqlite3.Connection) -> list[str]:
-    """Everyone whom an entry names."""
-    table = "entries WHERE analyst IS NOT NULL"
-    if number_of(connection, "PRAGMA user_version") != FIRST_SCHEMA:
-        table = "analysts"
-    return sorted(name for (name,) in connection.execute(f"SELECT DISTINCT analyst FROM {table}"))  # noqa: S608
-
-
-def append(
-    connection: sqlite3.Connection,
-    path: Path | None,
-    kind: str,
-    amount: Amount = NOTHING,
-    *,
-    rho: Decimal | None = None,
-    analyst: str | None = None,
-    fingerprint: str = "",
-    detail: str = "",
-    refers: int | None = None,
-) -> Entry:
-    """One more entry, chained to the last one, with the standing that follows from it."""
-    last = last_entry(connection, path)
-    standing = Standing() if last is None else standing_of(last, connection, path)
-    own = None if analyst is None else own_total(connection, path, analyst)
-    standing = standing.after(1 if last is None else last.id + 1, kind, Event(amount, rho), own)
-    return _write(connection, path, kind, standing, amount, rho, analyst, fingerprint, detail, refers)
-
-
-def _write(
-    connection: sqlite3.Connection,
-    path: Path | None,
-    kind: str,
-    standing: Standing,
-    amount: Amount = NOTHING,
-    rho: Decimal | None = None,
-    analyst: str | None = None,
-    fingerprint: str = "",
-    detail: str = "",
-    refers: int | None = None,
-) -> Entry:
-    last = connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
-    number, previous = (last[0] + 1, last[1]) if last else (1, read_meta(connection, path).root)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "", standing.text())
-    entry = replace(draft, digest=draft.follows(previous))
-    connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            entry.id,
-            entry.kind,
-            entry.analyst,
-            str(amount.epsilon),
-            str(amount.delta),
-            None if rho is None else str(rho),
-            entry.fingerprint,
-            entry.detail,
-            entry.refers,
-            entry.at,
-            entry.digest,
-            entry.standing,
-        ),
-    )
-    if analyst is not None:
-        connection.execute("INSERT OR REPLACE INTO analysts VALUES (?, ?)", (analyst, entry.id))
-    return entry
-
-
-def payload_digest(payload: bytes) -> str:
-    """What a release's entry says about its payload."""
-    return hashlib.sha256(payload).hexdigest()
-
-
-def damaged(path: Path | None) -> LedgerError:
-    """The refusal of what is no longer as it was written."""
-    return LedgerError(f"the ledger {path} is damaged; restore it from a backup (it is left as it is, never reset)")
-
-
-def _entry(connection: sqlite3.Connection, path: Path | None, row: tuple[Any, ...]) -> Entry:
-    number, kind, analyst, epsilon, delta, rho, fingerprint, detail, refers, at, digest, standing, previous = row
-    texts = (kind, epsilon, delta, fingerprint, detail, at, digest, standing)
-    maybe = (analyst, str), (rho, str), (refers, int), (previous, str)
-    if not all(isinstance(text, str) for text in texts) or any(v is not None and type(v) is not t for v, t in maybe):
-        raise damaged(path)
-    try:
-        amount = Amount(Decimal(epsilon), Decimal(delta))
-        price = None if rho is None else Decimal(rho)
-    except ArithmeticError:
-        raise damaged(path) from None
-    entry = Entry(number, kind, analyst, amount, price, fingerprint, detail, refers, at, digest, standing)
-    if number == 1:
-        previous = read_meta(connection, path).root
-    if previous is None or entry.follows(previous) != digest:
-        raise damaged(path)
-    return entry
-
-
-def running(log: Iterable[Entry]) -> Iterator[tuple[Entry, Standing]]:
-    """Every entry with the standing after it, added up from the first."""
-    standing, owns = Standing(), dict[str, Total]()
-    for entry in log:
-        own = None if entry.analyst is None else owns.get(entry.analyst, Total())
-        standing = standing.after(entry.id, entry.kind, Event(entry.amount, entry.rho), own)
-        if entry.analyst is not None and standing.own is not None:
-            owns[entry.analyst] = standing.own
-        yield entry, standing
-
-
-def _reckoned(log: Iterable[Entry]) -> tuple[Standing, dict[str, Total]]:
-    """The standing of a whole log, and of each analyst in it."""
-    last, owns = Standing(), dict[str, Total]()
-    for entry, last in running(log):
-        if entry.analyst is not None and last.own is not None:
-            owns[entry.analyst] = last.own
-    return replace(last, own=None), owns
-
-
-def _listed(total: Total | None) -> list[str | int] | None:
-    return None if total is None else [*map(str, total[:3]), *total[3:]]
-
-
-def _total(listed: list[Any]) -> Total:
-    epsilon, delta, rho, events, without_rho = listed
-    return Total(Decimal(epsilon), Decimal(delta), Decimal(rho), int(events), int(without_rho))
-
-
-def run_script(connection: sqlite3.Connection, script: str) -> None:
-    """Statement by statement: ``executescript`` would end the transaction."""
-    for statement in script.split(";"):
-        connection.execute(statement)
-
-
-def number_of(connection: sqlite3.Connection, pragma: str) -> int:
-    """What a pragma answers."""
-    return int(connection.execute(pragma).fetchone()[0])
+    def _checked(self, row: tuple[Any, ...]) -> Entry:
+        number, kind, analyst, epsilon, delta, rho, fingerprint, detail, refers, at, digest, standing, previous = row
+        texts = (kind, epsilon, delta, fingerprint, detail, at, digest, standing)
+        optional = (analyst, str), (rho, str), (refers, int), (previous, str)
+        if not all(isinstance(text, str) for text in texts):
+            raise self.damaged
+        if any(value is not None and type(value) is not expected for value, expected in optional):
+            raise self.damaged
+        try:
+            amount = Amount(Decimal(epsilon), Decimal(delta))
+            price = None if rho is None else Decimal(rho)
+        except ArithmeticError:
+            raise self.damaged from None
+        entry = Entry(number, kind, analyst, amount, price, fingerprint, detail, refers, at, digest, standing)
+        if number == 1:
+            previous = self.meta().root
+        if previous is None or entry.follows(previous) != digest:
+            raise self.damaged
+        return entry

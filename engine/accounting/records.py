@@ -1,4 +1,4 @@
-"""What is said to a ledger, and what it says: requests, charges, stored releases, balances."""
+"""Requests to a ledger, and what it returns: charges, stored releases, balances."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from tacit.engine.accounting.amounts import Amount
-from tacit.engine.accounting.composition import Rule, Total, left
+from tacit.engine.accounting.amounts import Amount, to_amount
+from tacit.engine.accounting.composition import Balance, Event, Rule, Total
+from tacit.engine.accounting.description import MechanismRecord
 
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """A batch that wants to be paid."""
+    """The price of one release, and who pays it."""
 
     fingerprint: str
-    """Everything that tells this release from others: cells, rows, table versions, kind."""
+    """Everything that distinguishes this release from others: cells, rows, table versions, kind."""
     epsilon: Any
     delta: Any = 0
     analyst: str | None = None
     analyst_cap: Amount | None = None
     cap: Amount | None = None
-    """A smaller cap than the ledger's own, if this connection was told one."""
-    mechanism: str = "{}"
-    """The mechanism as JSON, without data."""
+    """A smaller cap than the ledger's, if this connection states one."""
+    mechanism: MechanismRecord | None = None
     rho: Decimal | None = None
     """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
+
+    @property
+    def event(self) -> Event:
+        """The charge, as the rules see it; PrivacyParameterError if its amount is none."""
+        return Event(to_amount(self.epsilon, self.delta), self.rho)
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,6 @@ class StoredRelease:
     epsilon: Decimal
     delta: Decimal
     analyst: str | None
-    mechanism: str
     payload: bytes = field(repr=False)
 
 
@@ -64,11 +68,11 @@ class Balances:
 
     def spent(self, analyst: str | None = None) -> Amount:
         """What was charged in all, or charged to and read by one analyst."""
-        return self.rule.spent(self._total(analyst), self.cap)
+        return Balance(self.rule, self.cap, self._total(analyst)).spent
 
     def left(self, cap: Amount, analyst: str | None = None) -> Amount:
         """What a cap leaves of it."""
-        return left(self.rule, self._total(analyst), cap)
+        return Balance(self.rule, cap, self._total(analyst)).left
 
     def _total(self, analyst: str | None) -> Total:
         return self.whole if analyst is None else self.analysts.get(analyst, Total())

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from tacit.engine.accounting.log import Entry
+from tacit.engine.accounting.description import recorded_units
+from tacit.engine.accounting.entry import Entry
 from tacit.errors import LedgerError
 
 NO_UNIT = "a row"
-"""What a charge says that it protects where no privacy unit was declared."""
+"""The unit on record of a charge where no privacy unit was declared."""
 
 
 class Terms(Protocol):
-    """What the guarantee depends on beside the caps, as one connection states it: its policy, to the ledger a text."""
+    """What the guarantee depends on beside the caps, as one connection states it. The ledger stores its text."""
 
     @property
     def text(self) -> str:
@@ -24,7 +24,7 @@ class Terms(Protocol):
     def units_of(self, table: str) -> Collection[str | None]:
         """What may be protected of a table that a charge names: ``NO_UNIT`` unless another unit is declared.
 
-        ``None`` if it is public. More than one where the policy's spelling leaves open which table it speaks of.
+        ``None`` if it is public. More than one where the policy's spelling can mean several tables.
         """
         ...
 
@@ -46,12 +46,8 @@ def check_units(charges: Sequence[Entry], terms: Terms) -> None:
     rows of a person are kept.
     """
     for charge in charges:
-        try:
-            protected = dict(json.loads(charge.detail).get("units", {}))
-        except (ValueError, TypeError, AttributeError):
-            continue  # no mechanism of tacit's own
-        for table, unit in protected.items():
-            other = next((found for found in terms.units_of(table) if found not in (unit, None)), None)
+        for table, unit in recorded_units(charge.detail).items():
+            other = next((stated for stated in terms.units_of(table) if stated not in (unit, None)), None)
             if other is not None:
                 raise LedgerError(
                     f"the ledger has charges that protect {unit} of {table}, and this policy protects {other}\n"

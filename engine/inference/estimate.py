@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio, simulated_widths
+from tacit.engine.inference.intervals import RatioAnswer, ratio, simulated_widths
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.linalg import one_thread, rebuild, row_norms, row_peaks, svd, times
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.table_workload import TableWorkload
+from tacit.engine.mechanism.widths import half_widths
 from tacit.errors import InternalError
 
 Vector = NDArray[np.float64]
@@ -23,10 +24,13 @@ Matrix = NDArray[np.float64]
 Index = int | Sequence[int] | NDArray[np.int64]
 
 _ANSWERED = 1e-6
-_COVERED = 1e-7
+"""A row is determined where B·stack misses it by no more than this part of its largest entry."""
+_ROUNDING = 1e-7
+"""What is left of a row outside a row space is rounding below this part of its largest entry."""
 _TIER = 1e5
 """Measurements whose noise differs by more than this are solved one after the other, not in one matrix."""
 _UNUSED = 1e-9
+"""An answer does not depend on a measurement whose coefficients are below this part of the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +87,9 @@ class Estimate:
     stderr: Vector
     spreads: tuple[Spread, ...]
     cells: tuple[Vector, ...]
-    """For each block, cell counts that every answer agrees with: ``matrix @ cells`` is ``values``."""
+    """For each table, cell counts that every answer agrees with: ``matrix @ cells`` is ``values``."""
     used: tuple[NDArray[np.bool_], ...] = ()
-    """For each block, which of its measurements any of the answers depends on."""
+    """For each table, which of its measurements any of the answers depends on."""
     whole: NDArray[np.bool_] | None = None
     """Which rows were rounded to whole numbers, if any were."""
 
@@ -151,8 +155,8 @@ class Estimate:
     ) -> RatioAnswer:
         """values[numerator] / values[denominator] inside the clamp: see ``intervals.ratio``.
 
-        The width of S − tN is that of its own mix of noises, not of S or of N: three Laplace variables in either may
-        be one in the difference, which needs more.
+        The width of S − tN is that of the noise in S − tN, not of the noise in S or in N: three Laplace variables in
+        either may be one in the difference, which needs more.
         """
         S, N = np.asarray(numerator, dtype=np.int64), np.asarray(denominator, dtype=np.int64)
         v_s, v_n, c = self.stderr[S] ** 2, self.stderr[N] ** 2, self.covariance(S, N)
@@ -182,7 +186,7 @@ class Stack:
 
     @classmethod
     def of(cls, measurements: Sequence[Measurement], numbers: Sequence[int] | None = None) -> Stack:
-        """``numbers`` are the sources' own, where they are not 0, 1, 2, …"""
+        """``numbers`` say which measurement each is, where they are not 0, 1, 2, …"""
         if not measurements:
             raise InternalError("there is no measurement to estimate from")
         if len({m.L_int.shape[1] for m in measurements}) != 1:
@@ -226,7 +230,7 @@ Evidence = Stack | Sequence[Measurement]
 def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:
     """Generalised least squares over all measurements of one table's cells.
 
-    Every measurement is divided by its own standard deviation and B = W·(stacked L)⁺, the best linear
+    Every measurement is divided by its standard deviation and B = W·(stacked L)⁺, the best linear
     unbiased estimator (Gauss–Markov; for one measurement, the A⁺ of COA's Eq. 2). More measurements only
     make answers better, and exact relations between rows (q1 = q2 + q3) hold between answers.
     """
@@ -240,55 +244,47 @@ def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonneg
 
 
 def estimate_batch(
-    blocks: Sequence[TableWorkload],
+    workloads: Sequence[TableWorkload],
     releases: Sequence[Sequence[Measurement]],
     *,
     rows: int | None = None,
     nonnegative: bool = False,
 ) -> Estimate:
-    """Answers to every row of the batch from one or several releases of the same blocks."""
-    evidence = [[release[position] for release in releases] for position in range(len(blocks))]
-    return estimate_from(blocks, evidence, rows=rows, nonnegative=nonnegative)
+    """Answers to every row of the batch from one or several releases of the same tables."""
+    evidence = [[release[position] for release in releases] for position in range(len(workloads))]
+    return estimate_from(workloads, evidence, rows=rows, nonnegative=nonnegative)
 
 
 def estimate_from(
-    blocks: Sequence[TableWorkload],
+    workloads: Sequence[TableWorkload],
     evidence: Sequence[Evidence],
     *,
     rows: int | None = None,
     nonnegative: bool = False,
     partial: bool = False,
 ) -> Estimate:
-    """Answers to the rows of the batch from the measurements of each block's cells, or a stack of them.
+    """Answers to the rows of the batch from the measurements of each table's cells, or a stack of them.
 
     With ``partial``, a row that the measurements do not determine has the value NaN and an infinite error;
     without, it is a defect to ask for it.
     """
-    count = max((int(b.rows.max(initial=-1)) + 1 for b in blocks), default=0) if rows is None else rows
+    count = max((int(w.rows.max(initial=-1)) + 1 for w in workloads), default=0) if rows is None else rows
     values, stderr = np.zeros(count), np.zeros(count)
     spreads, cells, used = [], [], []
-    for block, measurements in zip(blocks, evidence, strict=True):
+    for workload, measurements in zip(workloads, evidence, strict=True):
         stack = measurements if isinstance(measurements, Stack) else Stack.of(measurements) if measurements else None
         with one_thread():
-            solved = _unknown(block) if stack is None else _linear(block, stack)
-            if not solved.known.all() and not partial:
+            solved = _undetermined(workload) if stack is None else _linear(workload, stack)
+            if not solved.determined.all() and not partial:
                 raise InternalError("these measurements do not answer this workload")
             used.append(solved.used)
             if nonnegative and stack is not None:
-                solved = _nonnegative(block, stack)
-        values[block.rows] = np.where(solved.known, solved.values, np.nan)
-        stderr[block.rows] = np.where(solved.known, solved.spread.stderr, np.inf)
+                solved = _nonnegative(workload, stack)
+        values[workload.rows] = np.where(solved.determined, solved.values, np.nan)
+        stderr[workload.rows] = np.where(solved.determined, solved.spread.stderr, np.inf)
         spreads.append(solved.spread)
         cells.append(solved.cells)
     return Estimate(values, stderr, tuple(spreads), tuple(cells), tuple(used))
-
-
-def covered(matrix_rows: Matrix, measurements: Sequence[Measurement]) -> NDArray[np.bool_]:
-    """Which rows lie in the row space of what was released: those have an unbiased answer already."""
-    if not measurements:
-        return np.zeros(matrix_rows.shape[0], dtype=np.bool_)
-    stack = Stack.of(measurements)
-    return _reached(matrix_rows, _weighed(matrix_rows, stack.questions, stack.level) @ stack.questions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,45 +292,40 @@ class _Solved:
     values: Vector
     cells: Vector
     spread: Spread
-    known: NDArray[np.bool_]
+    determined: NDArray[np.bool_]
     used: NDArray[np.bool_]
 
 
-def _unknown(block: TableWorkload) -> _Solved:
-    m, n = block.matrix.shape
+def _undetermined(workload: TableWorkload) -> _Solved:
+    m, n = workload.matrix.shape
     none = np.zeros((m, 0))
     return _Solved(
-        np.zeros(m), np.zeros(n), Spread(block.rows, none, none), np.zeros(m, np.bool_), np.zeros(0, np.bool_)
+        np.zeros(m), np.zeros(n), Spread(workload.rows, none, none), np.zeros(m, np.bool_), np.zeros(0, np.bool_)
     )
 
 
-def _linear(block: TableWorkload, stack: Stack) -> _Solved:
+def _linear(workload: TableWorkload, stack: Stack) -> _Solved:
     S, z = stack.questions, stack.answers
-    B = _weighed(block.matrix, S, stack.level)
-    known = np.asarray(row_peaks(block.matrix - times(B, S)) <= _ANSWERED * row_peaks(block.matrix))
-    B[~known] = 0.0
+    B = _weighed(workload.matrix, S, stack.level)
+    determined = np.asarray(row_peaks(workload.matrix - times(B, S)) <= _ANSWERED * row_peaks(workload.matrix))
+    B[~determined] = 0.0
     weights = np.abs(B).max(axis=0, initial=0.0)
     relevant = weights > _UNUSED * weights.max(initial=0.0)
     used = np.zeros(stack.count, dtype=np.bool_)
     used[stack.source[relevant]] = True
     laplace = stack.laplace > 0
-    spread = Spread(block.rows, B[:, laplace] * stack.laplace[laplace], B[:, ~laplace])
-    return _Solved(B @ z, _fitted(S, z, stack.level), spread, known, used)
+    spread = Spread(workload.rows, B[:, laplace] * stack.laplace[laplace], B[:, ~laplace])
+    return _Solved(B @ z, _fitted(S, z, stack.level), spread, determined, used)
 
 
-def _nonnegative(block: TableWorkload, stack: Stack) -> _Solved:
+def _nonnegative(workload: TableWorkload, stack: Stack) -> _Solved:
     x = fit(stack.questions, stack.answers[:, None])[:, 0]
-    deviations = block.matrix @ simulate(stack.questions, x, stack.laplace > 0)
-    nothing = np.zeros((len(block.rows), 0))
-    everything = np.ones(len(block.rows), np.bool_)
+    deviations = workload.matrix @ simulate(stack.questions, x, stack.laplace > 0)
+    nothing = np.zeros((len(workload.rows), 0))
+    everything = np.ones(len(workload.rows), np.bool_)
     used = np.zeros(stack.count, dtype=np.bool_)
     used[stack.source] = True
-    return _Solved(block.matrix @ x, x, Spread(block.rows, nothing, nothing, deviations), everything, used)
-
-
-def _reached(rows: Matrix, rebuilt: Matrix) -> NDArray[np.bool_]:
-    gap = np.abs(rows - rebuilt).max(axis=1, initial=0.0)
-    return np.asarray(gap <= _COVERED * np.abs(rows).max(axis=1, initial=0.0))
+    return _Solved(workload.matrix @ x, x, Spread(workload.rows, nothing, nothing, deviations), everything, used)
 
 
 def _weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
@@ -380,5 +371,5 @@ def _outside(rows: Matrix, basis: Matrix) -> Matrix:
     """The part of each row that is orthogonal to the basis; exactly zero where that is only rounding."""
     rest = rows - (rows @ basis) @ basis.T
     size = np.abs(rows).max(axis=1, initial=0.0)
-    rest[np.abs(rest).max(axis=1, initial=0.0) <= _COVERED * size] = 0.0
+    rest[np.abs(rest).max(axis=1, initial=0.0) <= _ROUNDING * size] = 0.0
     return np.asarray(rest)

@@ -1,4 +1,4 @@
-"""Intervals that hold at the stated confidence: for sums of Laplace and Gaussian noise, and for ratios."""
+"""Intervals that hold at the stated confidence: for noise in several directions, and for ratios."""
 
 from __future__ import annotations
 
@@ -10,49 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 from tacit.engine.accounting.amounts import to_confidence
-from tacit.engine.linalg import row_norms, row_peaks
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_KEPT = 24
-_STEP, _NODES = 0.15, 80
-_FREQUENCY_STEP, _FREQUENCIES = 0.2, 600
-_ROWS_AT_ONCE = 512
-_MANY = 1e6
-_SMALLEST_TAIL = 1e-9
 _ROUNDS = 1
-_BEYOND = 20
-
-
-def half_widths(laplace: Matrix, gaussian_stderr: Vector | None = None, confidence: float = 0.95) -> Vector:
-    """The half-width h of each row with P(|X| ≤ h) = confidence, where X is a sum of independent noises.
-
-    Row i is Σ_j laplace[i, j]·Laplace(1) + gaussian_stderr[i]·N(0, 1). Its characteristic function is
-    Π_j 1/(1 + b_j² u²) · exp(−σ² u²/2), and the tail is found by inverting it numerically, so a single
-    Laplace, a near-normal sum and anything between come out right to 10⁻⁴ or better for confidences from one
-    half up. (A normal quantile would be 21% short for a single Laplace variable at 99%.)
-    """
-    tail = (1 - to_confidence(confidence)) / 2
-    m = laplace.shape[0]
-    normal = np.zeros(m) if gaussian_stderr is None else np.asarray(gaussian_stderr, dtype=np.float64)
-    stddev = np.sqrt(2 * np.square(row_norms(laplace)) + normal**2)
-    widths: Vector = -float(ndtri(tail)) * stddev
-    largest = row_peaks(laplace)
-    alone = (stddev > 0) & (2 * largest**2 >= stddev**2 * (1 - 1e-9))
-    widths[alone] = -np.log(2 * tail) * largest[alone]
-    mixed = np.flatnonzero((largest > 1e-6 * stddev) & ~alone)
-    if not mixed.size:
-        return widths
-    b, power = _compress(laplace[mixed] / stddev[mixed, None], normal[mixed] / stddev[mixed])
-    # Workloads repeat themselves: equal shapes are inverted once.
-    rows: Matrix = np.round(np.hstack([b, power]), 10).astype(np.float64)
-    shapes, where = np.unique(rows, axis=0, return_inverse=True)
-    quantiles = np.concatenate(
-        [_quantiles(part[:, :-1], _powers(part), tail) for part in _chunks(shapes, _ROWS_AT_ONCE)]
-    )
-    widths[mixed] = quantiles[where.reshape(-1)] * stddev[mixed]
-    return widths
+"""How often the ends of Fieller's set are computed again with the reach that holds there."""
+_TAIL_DRAWS = 20
 
 
 def longest_reach(confidence: float) -> float:
@@ -86,14 +50,14 @@ def joint_stretch(confidence: float, dimensions: int) -> float:
 def simulated_widths(deviations: Matrix, confidence: float) -> Vector:
     """The half-width of each row from simulated deviations (rows × draws).
 
-    A few hundred draws do not know their own far tail. Beyond the last ``_BEYOND`` of them it is taken for exponential:
+    A few hundred draws do not show the far tail. Beyond the last ``_TAIL_DRAWS`` of them it is taken for exponential:
     Laplace noise has that tail, Gaussian noise a shorter one.
     """
     draws = deviations.shape[1]
-    known = max(1 - _BEYOND / draws, 0.5)
-    level = min(confidence, known)
+    simulated = max(1 - _TAIL_DRAWS / draws, 0.5)
+    level = min(confidence, simulated)
     widths = np.asarray(np.quantile(np.abs(deviations), level, axis=1), dtype=np.float64)
-    return widths * (np.log(1 - confidence) / np.log(1 - known) if confidence > known else 1.0)
+    return widths * (np.log(1 - confidence) / np.log(1 - simulated) if confidence > simulated else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +90,7 @@ def ratio(
     clamp, and the clamp's middle when N ≤ 0. The standard error is the delta method's at the value, never
     more than half the clamp's width (Popoviciu).
 
-    ``reach`` is z: how many standard errors of S − tN the confidence asks for, for each pair at its own t. The
+    ``reach`` is z: how many standard errors of S − tN the confidence asks for, for each pair at its t. The
     default is the normal quantile; single Laplace noise needs 8% more at 95%, and 48% more at 99.9%. It changes
     slowly with t, so each end of the set is found with the z that holds there.
     """
@@ -170,112 +134,3 @@ def ratio(
         low=np.minimum(np.clip(first, lo, hi), value),
         high=np.maximum(np.clip(last, lo, hi), value),
     )
-
-
-def _chunks(rows: Matrix, size: int) -> list[Matrix]:
-    return [rows[i : i + size] for i in range(0, len(rows), size)]
-
-
-def _powers(shapes: Matrix) -> Matrix:
-    """Every kept coefficient stands for itself, the last one for as many as its power."""
-    powers = np.ones((shapes.shape[0], shapes.shape[1] - 1))
-    powers[:, -1] = shapes[:, -1]
-    return powers
-
-
-def _compress(laplace: Matrix, normal: Vector) -> tuple[Matrix, Matrix]:
-    """The largest coefficients, and one (b, power) that has the variance and fourth cumulant of all the
-    others.
-
-    (1 − b²s²)^−p is the sum of p Laplace variables for whole p and as smooth for any other; a Gaussian
-    part is the limit of many small ones.
-    """
-    b = np.abs(laplace)
-    kept = min(_KEPT, b.shape[1])
-    order = np.argpartition(b, b.shape[1] - kept, axis=1)
-    top = np.sort(np.take_along_axis(b, order[:, b.shape[1] - kept :], axis=1), axis=1)[:, ::-1]
-    rest = np.take_along_axis(b, order[:, : b.shape[1] - kept], axis=1)
-    second = np.square(rest).sum(axis=1) + normal**2 / 2
-    fourth = np.square(np.square(rest)).sum(axis=1)
-    power = np.minimum(second**2 / np.maximum(fourth, second**2 / _MANY + 1e-300), _MANY)
-    last = np.sqrt(np.divide(second, power, out=np.zeros_like(second), where=power > 0))
-    return np.hstack([top, last[:, None]]), power[:, None]
-
-
-def _quantiles(b: Matrix, power: Matrix, tail: float) -> Vector:
-    """x with P(X > x) = tail for each row."""
-    if tail < _SMALLEST_TAIL:
-        return _chernoff(b, power, tail)
-    u: Vector = _FREQUENCY_STEP * np.arange(1, _FREQUENCIES + 1, dtype=np.float64)
-    characteristic = np.zeros((b.shape[0], _FREQUENCIES))
-    for j in range(b.shape[1]):
-        characteristic -= power[:, j : j + 1] * np.log1p(np.square(b[:, j : j + 1] * u))
-    characteristic = np.exp(characteristic)
-    # Where the characteristic function has died out, the real integral is exact and cheap; where it has not,
-    # one Laplace variable dominates, and the contour through its saddle point is.
-    fast = characteristic[:, -1] < 1e-4 * tail
-    x = np.zeros(b.shape[0])
-    x[fast] = _newton(lambda v: _tail_by_frequencies(characteristic[fast], u, v), int(fast.sum()), tail)
-    slow = ~fast
-    x[slow] = _newton(lambda v: _tail_by_contour(b[slow], power[slow], v), int(slow.sum()), tail)
-    return x
-
-
-def _chernoff(b: Matrix, power: Matrix, tail: float) -> Vector:
-    """min over s of (log E exp(sX) − log tail)/s: beyond what sums of floats resolve, a few percent too wide."""
-    x = np.full(b.shape[0], np.inf)
-    for t in 1 - np.logspace(-3, -1e-3, 200):
-        s = t / b.max(axis=1)
-        cumulant = -(power * np.log1p(-np.square(b * s[:, None]))).sum(axis=1)
-        x = np.minimum(x, (cumulant - np.log(tail)) / s)
-    return x
-
-
-def _newton(tail_and_density: Callable[[Vector], tuple[Vector, Vector]], count: int, tail: float) -> Vector:
-    """Newton's method on log P, which is concave because sums of Laplace variables are log-concave."""
-    x = np.full(count, max(-float(ndtri(tail)), 1e-3))
-    for _ in range(60 if count else 0):
-        probability, density = tail_and_density(x)
-        step = probability / density * np.log(probability / tail)
-        x = np.clip(x + step, x / 4, x + 4)
-        if np.abs(step).max() < 1e-9:
-            break
-    return x
-
-
-def _tail_by_frequencies(characteristic: Matrix, u: Vector, x: Vector) -> tuple[Vector, Vector]:
-    """Gil-Pelaez: P(X > x) = ½ − (1/π)∫ sin(ux)/u·φ(u) du, by the trapezoid rule, and the density."""
-    angle = x[:, None] * u
-    h = _FREQUENCY_STEP
-    below = (h / np.pi) * ((np.sin(angle) / u * characteristic).sum(axis=1) + x / 2)
-    density = (h / np.pi) * ((np.cos(angle) * characteristic).sum(axis=1) + 0.5)
-    return 0.5 - below, density
-
-
-def _tail_by_contour(b: Matrix, power: Matrix, x: Vector) -> tuple[Vector, Vector]:
-    """P(X > x) and the density at x, of variables with Σ power·2b² = 1."""
-    c = _saddle(b, power, x)
-    near, far = 1 / (1 - b * c[:, None]), 1 / (1 + b * c[:, None])
-    f2 = (power * b**2 * (near**2 + far**2)).sum(axis=1) + 1 / c**2
-    f3 = (2 * power * b**3 * (near**3 - far**3)).sum(axis=1) - 2 / c**3
-    bend = np.maximum(f3 / (6 * f2), 0.0)  # the path of steepest descent, to second order
-    u = (np.arange(_NODES) * _STEP) / np.sqrt(f2)[:, None]
-    s = c[:, None] + 1j * u + bend[:, None] * u**2
-    exponent = -s * x[:, None] - np.log(s)
-    for j in range(b.shape[1]):
-        exponent -= power[:, j : j + 1] * np.log1p(-np.square(b[:, j : j + 1] * s))
-    weight = np.full(_NODES, 1.0)
-    weight[0] = 0.5
-    integrand = np.exp(exponent) * (1 - 2j * bend[:, None] * u) * weight
-    factor = (_STEP / np.sqrt(f2)) / np.pi
-    return factor * integrand.real.sum(axis=1), factor * (integrand * s).real.sum(axis=1)
-
-
-def _saddle(b: Matrix, power: Matrix, x: Vector) -> Vector:
-    """The root of K'(s) − x − 1/s in (0, 1/max b), found by bisection: the left side only grows."""
-    low, high = np.zeros_like(x), 1 / b.max(axis=1)
-    for _ in range(50):
-        s = (low + high) / 2
-        slope = (2 * power * b**2 * s[:, None] / (1 - np.square(b * s[:, None]))).sum(axis=1) - x - 1 / s
-        low, high = np.where(slope < 0, s, low), np.where(slope < 0, high, s)
-    return low

@@ -5,9 +5,9 @@ covariance. The interval is the range of f over the ellipsoid {a + A·u : ‖u�
 of its noise that is the exact interval; for a ratio and normal noise it is Fieller's. In general it is the
 profile-likelihood interval: no slope at one point is trusted to hold in another.
 
-The range is found by looking: at fixed points of the whole ellipsoid first, then ever closer around the lowest and the
-highest. What lies between the last points is covered by a margin: as much as f still varies there. Near a division by
-zero the range has no end: looking closer keeps finding more, and that side is infinite.
+The range is searched: f is evaluated at fixed points of the whole ellipsoid first, then at points ever closer to the
+lowest and the highest value so far. A margin covers what lies between the last points: as much as f still varies there.
+Near a division by zero the range has no end: closer points keep giving larger values, and that side is infinite.
 
 That z is enough where f rises along one side of the ellipsoid and falls along the other. Where it turns around inside,
 as abs and greatest do, the truth may be missed in several directions at once: ``directions`` counts them.
@@ -28,19 +28,27 @@ Figure = Callable[[Array], Array]
 """f, for many points at once: (figures, points, leaves) in, (figures, points) out; NaN where it has no value."""
 
 _LINE = np.linspace(1 / 16, 1, 16)
+"""Radii of the first points on the axes."""
 _SHELLS = (1.0, 3 / 4, 1 / 2, 1 / 4)
+"""Radii of the first points in all other directions."""
 _CLOSER = (0.4, 0.2, 0.1, 0.03, 0.01, 0.003)
+"""How close the points are to the best one so far, round by round."""
 _RADII = (1.0, 0.4)
+"""Of the two spheres that stand for a ball."""
 _UPHILL = np.concatenate([2.0 ** -np.arange(8), -(2.0 ** -np.arange(8))])[:, None]
+"""Steps up and down the slope."""
 _WIDER = 1.3
+"""How much wider than the best points the points around them are spread."""
 _ENDLESS = 2.0
-"""A range that grows by more than this while it is looked at more closely has no end."""
+"""A range that grows by more than this factor while the points come closer has no end."""
 _JUMP = 0.7
-"""Where f varies as much as this after looking closer it jumps, and both of its sides were seen."""
+"""Where f still varies by this factor once the points are closer, it jumps, and both sides of the jump were seen."""
 _TURN = 0.02
 """A figure turns around where it both rises and falls, along one line, by this part of its range."""
 _DISTINCT = 0.1
+"""Gradients span a further direction where their singular value is above this part of the largest."""
 _POINTS = 2_000_000
+"""At most so many values of f at a time: they are all in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +72,13 @@ def slopes(figure: Figure, centre: Array, factor: Array) -> Slopes:
     """Central differences over one standard deviation in each independent direction of the noise."""
     d = centre.shape[1]
     steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
-    found = figure(_moved(centre, factor, np.broadcast_to(steps, (len(centre), 2 * d + 1, d))))
+    values = figure(_moved(centre, factor, np.broadcast_to(steps, (len(centre), 2 * d + 1, d))))
     with np.errstate(invalid="ignore", over="ignore"):  # infinite on both sides: the slope is not known
-        rise = (found[:, 1 : d + 1] - found[:, d + 1 :]) / 2
+        rise = (values[:, 1 : d + 1] - values[:, d + 1 :]) / 2
     lengths = np.square(factor).sum(axis=1)  # factor's columns are orthogonal
     inverse = np.divide(factor, lengths[:, None, :], out=np.zeros_like(factor), where=lengths[:, None, :] > 0)
     gradient = np.einsum("gij,gj->gi", inverse, rise)
-    return Slopes(found[:, 0], gradient, np.sqrt(np.square(rise).sum(axis=1)))
+    return Slopes(values[:, 0], gradient, np.sqrt(np.square(rise).sum(axis=1)))
 
 
 def directions(figure: Figure, centre: Array, factor: Array, radius: Vector) -> NDArray[np.int64]:
@@ -115,7 +123,7 @@ def ranges(figure: Figure, centre: Array, factor: Array, radius: Vector) -> tupl
     radius that is a little larger does the same. No margin carries an end over zero: what was never seen below zero,
     such as a distance, has no negative end.
 
-    The points that are looked at are fixed, not private noise: the same figures always get the same interval.
+    The points are fixed, not private noise: the same figures always get the same interval.
     """
     count, d = centre.shape
     most = max(4, _POINTS // max(1, count * len(_SHELLS)))
@@ -132,15 +140,15 @@ def ranges(figure: Figure, centre: Array, factor: Array, radius: Vector) -> tupl
         sides = [_Side(sign, f, u) for sign in (1.0, -1.0)]
         whole = sides[0].best + sides[1].best
         for scale in _CLOSER:
-            parts = [side.near(scale, around) for side in sides]
+            parts = [side.points_near(scale, around) for side in sides]
             near = np.concatenate(parts, axis=1)
             f = figure(_moved(centre, wide, near))
-            for side, own, u in zip(sides, np.split(f, 2, axis=1), parts, strict=True):
-                side.closer(scale, len(around) + len(_UPHILL), own, u)
-                side.look(f, near)
+            for side, at_side, u in zip(sides, np.split(f, 2, axis=1), parts, strict=True):
+                side.come_closer(scale, len(around) + len(_UPHILL), at_side, u)
+                side.observe(f, near)
         top, bottom = (side.end(value, whole) for side in sides)
-    known = ~np.isnan(value)
-    return np.where(known, 0.0 - bottom, np.nan), np.where(known, top, np.nan)
+    defined = ~np.isnan(value)
+    return np.where(defined, 0.0 - bottom, np.nan), np.where(defined, top, np.nan)
 
 
 class _Side:
@@ -155,9 +163,10 @@ class _Side:
         self.inside = np.zeros(len(f), dtype=bool)
         self.gains: list[Vector] = []
         self.varies: list[Vector] = []
-        self.look(f, u)
+        self.observe(f, u)
 
-    def look(self, f: Array, u: Array) -> None:
+    def observe(self, f: Array, u: Array) -> None:
+        """Values of f at further points."""
         seen = np.where(np.isnan(f), -np.inf, self.sign * f)
         place = seen.argmax(axis=1)
         rows = np.arange(len(f))
@@ -166,7 +175,7 @@ class _Side:
         self.best = np.where(better, seen[rows, place], self.best)
         self.at = np.where(better[:, None], u[rows, place], self.at)
 
-    def near(self, scale: float, around: Array) -> Array:
+    def points_near(self, scale: float, around: Array) -> Array:
         """Points around the best one, up and down its slope, where a straight slope would end, and among the best."""
         uphill = self.uphill[:, None, :]
         ball = np.broadcast_to(scale * around, (len(self.at), *around.shape))
@@ -175,8 +184,8 @@ class _Side:
         points = np.concatenate([points, uphill, self.middle[:, None, :], among], axis=1)
         return np.asarray(points / np.maximum(1.0, np.linalg.norm(points, axis=2, keepdims=True)))
 
-    def closer(self, scale: float, ball: int, f: Array, u: Array) -> None:
-        """What f does at the points of ``near``, of which the first ``ball`` are within the scale."""
+    def come_closer(self, scale: float, ball: int, f: Array, u: Array) -> None:
+        """What f does at the points of ``points_near``, of which the first ``ball`` are within the scale."""
         change = np.abs(self.sign * f[:, :ball] - self.best[:, None])
         self.varies.append(np.fmax.reduce(change, axis=1))
         self.inside = np.linalg.norm(self.at, axis=1) + scale < 1
@@ -194,14 +203,14 @@ class _Side:
 
 
 def _uphill(f: Array, u: Array) -> Array:
-    """The direction in which f rises most, by least squares over the points where it is known; zero if it is flat."""
-    known = np.isfinite(f)
-    few = np.maximum(known.sum(axis=1), 1)
-    f = np.where(known, f, 0.0)
+    """The direction in which f rises most, by least squares over the points where it is finite; zero if it is flat."""
+    finite = np.isfinite(f)
+    count = np.maximum(finite.sum(axis=1), 1)
+    f = np.where(finite, f, 0.0)
     f = f / np.maximum(np.abs(f).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    u = np.where(known[:, :, None], u, 0.0)
-    f = np.where(known, f - (f.sum(axis=1) / few)[:, None], 0.0)
-    u = np.where(known[:, :, None], u - (u.sum(axis=1) / few[:, None])[:, None, :], 0.0)
+    u = np.where(finite[:, :, None], u, 0.0)
+    f = np.where(finite, f - (f.sum(axis=1) / count)[:, None], 0.0)
+    u = np.where(finite[:, :, None], u - (u.sum(axis=1) / count[:, None])[:, None, :], 0.0)
     square = np.einsum("gpi,gpj->gij", u, u)
     ridge = 1e-9 * np.trace(square, axis1=1, axis2=2) + np.finfo(np.float64).tiny
     slope = np.linalg.solve(

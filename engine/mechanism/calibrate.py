@@ -27,22 +27,16 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from scipy.special import log_ndtr
 from tacit.engine.accounting.amounts import to_delta, to_epsilon
 from tacit.engine.mechanism.noise import laplace_epsilon
+from tacit.engine.strategy import Strategy
 from tacit.errors import InternalError
 
 _ROUNDING = 1e-6
 _TAIL_SHARE = 1e-3
-
-
-class HasError(Protocol):
-    """What pricing needs of a strategy."""
-
-    @property
-    def error(self) -> float: ...
 
 
 @lru_cache(maxsize=4096)
@@ -81,7 +75,7 @@ def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[
     """σ at L2 sensitivity 1 for discrete Gaussian noise on integers.
 
     ``coordinates`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)
-    for each block of the release: its own σ is that figure times the result. See the module's text for the
+    for each part of the release: σ of that part is its figure times the result. See the module's text for the
     argument.
     """
     bare = analytic_sigma(float(epsilon), float(delta))
@@ -104,7 +98,7 @@ def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[
     return analytic_sigma(remaining_epsilon, remaining_delta)
 
 
-def total_error(strategy: HasError, epsilon: Any, delta: Any = 0) -> float:
+def total_error(strategy: Strategy, epsilon: Any, delta: Any = 0) -> float:
     """Expected sum of squared errors of a release: 2·error/ε² (δ = 0) or σ²(ε, δ)·error."""
     e, d = to_epsilon(epsilon), to_delta(delta)
     if d == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,95 +13,107 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
 from tacit.engine.linalg import one_thread, row_peaks
 from tacit.engine.mechanism.lattice import round_strategy
-from tacit.engine.mechanism.plan import JointPlan, Strategy, TablePlan, TableWorkload, Vector
+from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
+from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.optimize import optimize
-from tacit.engine.strategy import Privacy
-from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
+from tacit.engine.strategy import Privacy, Strategy
+from tacit.errors import InternalError, NotSupportedError, ProgrammingError
 
 
-def plan_release(
-    blocks: Sequence[TableWorkload],
-    *,
-    privacy: Privacy,
-    weights: NDArray[np.float64] | None = None,
-    strategy: str | None = None,
-    rows: int | None = None,
+@dataclass(frozen=True, eq=False)
+class PlanOptions:
+    """What a caller may say about a plan beyond the tables' workloads."""
+
+    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    """How much the squared error of each row of the batch counts; by default all count the same."""
+    strategy: str | None = None
+    """The name of one strategy, for every table; by default the best that ``optimize`` finds."""
+    rows: int | None = None
+    """How many rows the batch has; by default up to the last one that a workload names."""
+
+
+DEFAULT = PlanOptions()
+
+
+def choose_plan(
+    workloads: Sequence[TableWorkload], epsilon: Any, delta: Any = 0, options: PlanOptions = DEFAULT
 ) -> JointPlan:
+    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
+    amount = to_amount(epsilon, delta)
+    plans = _plans_of_every_kind(workloads, amount.delta, options)
+    return min(plans, key=lambda plan: plan.total_error(*amount))
+
+
+def choose_plan_for_error(
+    workloads: Sequence[TableWorkload],
+    error: Any,
+    confidence: float = 0.95,
+    delta: Any = 0,
+    options: PlanOptions = DEFAULT,
+    *,
+    target: Sequence[int] | None = None,
+) -> tuple[JointPlan, Decimal]:
+    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
+    plans = _plans_of_every_kind(workloads, to_delta(delta), options)
+    priced = [(plan.least_epsilon(error, confidence, delta, target), plan) for plan in plans]
+    reached = [(epsilon, plan) for epsilon, plan in priced if epsilon is not None]
+    if not reached:
+        raise unreachable(error)
+    epsilon, plan = min(reached, key=lambda pair: pair[0])
+    return plan, epsilon
+
+
+def plan_release(workloads: Sequence[TableWorkload], *, privacy: Privacy, options: PlanOptions = DEFAULT) -> JointPlan:
     """The best joint plan of one kind.
 
     What is minimised is the sum of squared errors after dividing each row by its largest absolute entry,
     times the row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry.
     """
-    count = _row_count(blocks, rows)
-    scales = [_row_scales(block, _checked_weights(weights, count)) for block in blocks]
-    found = [
-        optimize(_scaled(block.matrix, scale), privacy=privacy, strategy=strategy)
-        for block, scale in zip(blocks, scales, strict=True)
+    rows = _row_count(workloads, options.rows)
+    weights = _checked_weights(options.weights, rows)
+    scales = [np.sqrt(weights[workload.rows]) / row_peaks(workload.matrix) for workload in workloads]
+    strategies = [
+        optimize(_scaled(workload.matrix, scale), privacy=privacy, strategy=options.strategy)
+        for workload, scale in zip(workloads, scales, strict=True)
     ]
-    return assemble(blocks, found, scales, privacy=privacy, rows=count)
+    return assemble(workloads, strategies, scales, privacy=privacy, rows=rows)
 
 
 def assemble(
-    blocks: Sequence[TableWorkload],
+    workloads: Sequence[TableWorkload],
     strategies: Sequence[Strategy],
     scales: Sequence[Vector],
     *,
     privacy: Privacy,
     rows: int,
 ) -> JointPlan:
-    """Round every block's strategy to its lattice and share the budget among the blocks."""
-    shares = _shares([b.rows_per_unit**2 * s.error for b, s in zip(blocks, strategies, strict=True)], privacy)
+    """Round every table's strategy to its lattice and share the budget among the tables."""
+    shares = _shares([w.rows_per_unit**2 * s.error for w, s in zip(workloads, strategies, strict=True)], privacy)
     with one_thread():
         parts = tuple(
-            TablePlan(block, s, round_strategy(s.L, block.matrix, privacy, row_weights=scale), scale, share)
-            for block, s, scale, share in zip(blocks, strategies, scales, shares, strict=True)
+            TablePlan(workload, s, round_strategy(s.L, workload.matrix, privacy, row_weights=scale), scale, share)
+            for workload, s, scale, share in zip(workloads, strategies, scales, shares, strict=True)
         )
     return JointPlan(privacy, parts, rows)
 
 
-def choose_plan(
-    blocks: Sequence[TableWorkload],
-    epsilon: Any,
-    delta: Any = 0,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    strategy: str | None = None,
-    rows: int | None = None,
-) -> JointPlan:
-    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
-    amount = to_amount(epsilon, delta)
-    plans = _plans(blocks, amount.delta, weights=weights, strategy=strategy, rows=rows)
-    return min(plans, key=lambda plan: plan.total_error(*amount))
+def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
+    """The best plan of each kind of noise that δ allows.
 
-
-def choose_plan_for_error(
-    blocks: Sequence[TableWorkload],
-    error: Any,
-    confidence: float = 0.95,
-    delta: Any = 0,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    strategy: str | None = None,
-    rows: int | None = None,
-    target: Sequence[int] | None = None,
-) -> tuple[JointPlan, Decimal]:
-    """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
-    found: list[tuple[Decimal, JointPlan]] = []
-    for plan in _plans(blocks, to_delta(delta), weights=weights, strategy=strategy, rows=rows):
-        with suppress(PrivacyParameterError) if found else nullcontext():
-            found.append((plan.epsilon_for(error, confidence, delta, target), plan))
-    epsilon, plan = min(found, key=lambda pair: pair[0])
-    return plan, epsilon
-
-
-def _plans(blocks: Sequence[TableWorkload], delta: Decimal, **how: Any) -> list[JointPlan]:
-    """The best plan of every kind that δ allows. A strategy forced by name may be for one kind only."""
+    A strategy that is forced by name may be made for one kind only, or for small workloads only: each strategy
+    decides that when it runs. The batch is refused if no kind is left.
+    """
     kinds: tuple[Privacy, ...] = ("pure",) if delta == 0 else ("pure", "approximate")
-    found: list[JointPlan] = []
+    plans: list[JointPlan] = []
+    refusal: NotSupportedError | None = None
     for privacy in kinds:
-        with suppress(NotSupportedError) if found or privacy != kinds[-1] else nullcontext():
-            found.append(plan_release(blocks, privacy=privacy, **how))
-    return found
+        try:
+            plans.append(plan_release(workloads, privacy=privacy, options=options))
+        except NotSupportedError as error:
+            refusal = error
+    if refusal is not None and not plans:
+        raise refusal
+    return plans
 
 
 def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
@@ -115,8 +127,8 @@ def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
     return [Fraction(p, sum(parts)) for p in parts]
 
 
-def _row_count(blocks: Sequence[TableWorkload], rows: int | None) -> int:
-    needed = max((int(block.rows.max(initial=-1)) + 1 for block in blocks), default=0)
+def _row_count(workloads: Sequence[TableWorkload], rows: int | None) -> int:
+    needed = max((int(workload.rows.max(initial=-1)) + 1 for workload in workloads), default=0)
     if rows is not None and rows < needed:
         raise InternalError("a block names a row that the batch does not have")
     return needed if rows is None else rows
@@ -133,8 +145,3 @@ def _checked_weights(weights: NDArray[np.float64] | None, rows: int) -> Vector:
 
 def _scaled(matrix: NDArray[np.float64], scale: Vector) -> NDArray[np.float64]:
     return matrix if (scale == 1.0).all() else matrix * scale[:, None]
-
-
-def _row_scales(block: TableWorkload, weights: Vector) -> Vector:
-    scales: Vector = np.sqrt(weights[block.rows]) / row_peaks(block.matrix)
-    return scales

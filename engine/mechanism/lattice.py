@@ -90,10 +90,10 @@ def round_strategy(
     for L_int, exponent in _roundings(L, W, privacy, bits):
         rounded = L_int.astype(np.float64)
         np.ldexp(rounded, exponent, out=rounded)
-        found = B if np.array_equal(rounded, L) else rebuild(W, rounded)
+        B_rounded = B if np.array_equal(rounded, L) else rebuild(W, rounded)
         norm = largest_column_norm(L_int, order)
-        lattice = Lattice(privacy, L_int, exponent, norm, found, residual(W, found, rounded))
-        excess = lattice.sensitivity**2 * _weighted_squares(found, weights)
+        lattice = Lattice(privacy, L_int, exponent, norm, B_rounded, residual(W, B_rounded, rounded))
+        excess = lattice.sensitivity**2 * _weighted_squares(B_rounded, weights)
         if lattice.residual <= _ACCEPTED_RESIDUAL and excess <= _ACCEPTED_EXCESS * reference:
             return lattice
         if best is None or lattice.residual < best.residual:
@@ -118,7 +118,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     r = lattice.L_int.shape[0]
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
-    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the grid coarser.
+    # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the lattice coarser.
     while reach * noise_per_sensitivity > 2.0 ** (52 + s):
         s += 1
     shift = one_row.bit_length() - 1 + s
@@ -130,7 +130,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
 
 
 def exact_answers(lattice: Lattice, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
-    """``L_int @ x`` on the released grid. Secret: only ``noise`` may see it."""
+    """``L_int @ x`` on the released lattice. Secret: only ``noise`` may see it."""
     return coarsen(product(lattice.L_int, x), resolution.shift)
 
 
@@ -171,7 +171,7 @@ def _round_over_basis(
     basis = R.astype(np.float64)
     C = rebuild(L, basis)
     if residual(L, C, basis) > _ACCEPTED_RESIDUAL:
-        return None  # L asks for more than the row space of W: nothing to be kept exactly
+        return None  # L asks for more than the row space of W: there is nothing to keep exact
     # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
     largest = float((np.abs(C) @ np.abs(basis)).max())
     exponent = max(_exponent(largest) - 52, _exponent(size) - FINE_BITS)
@@ -211,7 +211,7 @@ def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
 
 
 def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
-    """Rounding keeps equal columns equal and zeros zero, so only the other ones need a rank of their own."""
+    """Rounding keeps equal columns equal and zeros zero, so only the other columns need rank."""
     columns = np.vstack([W, L]).T
     columns = np.ascontiguousarray(columns[columns.any(axis=1)])
     keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from tacit.engine.mechanism.exact import Integers, integer_vector
 from tacit.engine.mechanism.lattice import exact_answers
 from tacit.engine.mechanism.measurement import Measurement
@@ -17,7 +16,7 @@ from tacit.errors import InternalError
 def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
     """Answer the plan's questions with noise: the only place where the secret meets the noise.
 
-    Guarantee. ``xs`` are exact integer counts. Everything else (lattices, grids, scales) is computed from the
+    Guarantee. ``xs`` are exact integer counts. Everything else (lattices, resolutions, scales) is computed from the
     plan and (ε, δ) before a count is looked at. ``exact_answers`` is integer arithmetic with the
     sensitivity that ``calibrate`` was given, ``noise`` adds exact discrete noise to integers, and what is
     returned is the noisy integers and data-free facts. The whole tuple together is (ε, δ)-differentially
@@ -31,25 +30,10 @@ def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 
     for part, noise, x in zip(plan.parts, noises, xs, strict=True):
         lattice = part.lattice
         counts = integer_vector(x, lattice.L_int.shape[1])
-        exact = exact_answers(lattice, counts, noise.grid)
+        exact = exact_answers(lattice, counts, noise.resolution)
         if noise.kind == "laplace":
-            noisy = add_laplace(exact, noise.scale, sensitivity=noise.grid.sensitivity, epsilon=noise.epsilon)
+            noisy = add_laplace(exact, noise.scale, sensitivity=noise.resolution.sensitivity, epsilon=noise.epsilon)
         else:
             noisy = add_gaussian(exact, noise.scale)
         results.append(Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale))
     return tuple(results)
-
-
-def unmeasured(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
-    """What ``measure`` would return, with zeros for the noisy values: enough to predict errors, and data-free."""
-    return tuple(
-        Measurement(
-            part.lattice.L_int,
-            part.lattice.exponent,
-            np.zeros(part.lattice.L_int.shape[0], dtype=np.int64),
-            noise.step,
-            noise.kind,
-            noise.scale,
-        )
-        for part, noise in zip(plan.parts, plan.calibrate(epsilon, delta), strict=True)
-    )

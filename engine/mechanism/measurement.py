@@ -1,8 +1,7 @@
-"""What leaves the secret behind: noisy integers, the lattice strategy they answer, and the noise that was
-added.
+"""What a release consists of: noisy integers, the lattice strategy that they answer, and the noise that was added.
 
-A measurement holds nothing private. It is what the ledger stores, so it is written exactly and read back with
-suspicion: a damaged one is refused, and nothing in it is ever executed.
+A measurement holds nothing private. It is what the ledger stores, so it is written exactly, and checked
+when it is read back: a damaged one is refused, and nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +24,8 @@ from tacit.errors import LedgerError
 _FORMAT = 1
 _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
-_KEPT = 1 << 16
+_CACHED_ENTRIES = 1 << 16
+"""Up to this size, L in units of the noise is computed once: many batches use one release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,10 @@ class Measurement:
     @property
     def questions(self) -> NDArray[np.float64]:
         """L in units of the noise, so that every error has variance one."""
-        return self._questions if self.L_int.size <= _KEPT else self.L / self.stddev
+        return self._questions if self.L_int.size <= _CACHED_ENTRIES else self.L / self.stddev
 
     @cached_property
     def _questions(self) -> NDArray[np.float64]:
-        """Kept where it is small: many batches use one release."""
         return self.L / self.stddev
 
     @cached_property
@@ -80,13 +79,6 @@ class Measurement:
     def level(self) -> float:
         """The noise against the size of what it is added to."""
         return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
-
-    def lifted(self, origin: NDArray[np.int64]) -> Measurement:
-        """The same measurement said over finer cells; ``origin`` is the cell that holds each, -1 for none."""
-        if np.array_equal(origin, np.arange(self.L_int.shape[1])):
-            return self
-        padded = np.hstack([self.L_int, np.zeros((self.L_int.shape[0], 1), dtype=np.int64)])
-        return replace(self, L_int=padded[:, origin])  # -1 is the column of zeros
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values; integers packed exactly."""
@@ -127,18 +119,6 @@ class Measurement:
             return cls(L_int, stored["exponent"], noisy, stored["step"], stored["noise"], scale)
         except (KeyError, TypeError, ValueError, zlib.error, OverflowError, IndexError):
             raise LedgerError(_DAMAGED) from None
-
-    def to_bytes(self) -> bytes:
-        """One measurement, exactly."""
-        return pack((self,))
-
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Measurement:
-        """The one measurement in ``payload``."""
-        measurements = unpack(payload)
-        if len(measurements) != 1:
-            raise LedgerError(_DAMAGED)
-        return measurements[0]
 
 
 def pack(measurements: Sequence[Measurement], cells: Sequence[Any] | None = None) -> bytes:

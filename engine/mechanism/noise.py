@@ -1,7 +1,7 @@
 """Exact discrete noise on integer vectors, drawn by OpenDP from the operating system's entropy.
 
 This file is the only one that draws noise. There is no seed and no fallback: numpy's generators are neither
-secure nor exact, and a float added to a count can be told apart by its low bits.
+secure nor exact, and the low bits of a float that was added to a count show which count it was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def add_laplace(values: NDArray[np.int64], scale: float, *, sensitivity: int, ep
     """``values`` plus independent discrete Laplace noise: P(k) ∝ exp(−|k|/scale).
 
     Guarantee: pure ``epsilon``-differential privacy between integer vectors at L1 distance ``sensitivity`` or
-    less (Ghosh, Roughgarden & Sundararajan 2009; ε = sensitivity/scale). OpenDP states the ε of the very
+    less (Ghosh, Roughgarden & Sundararajan 2009; ε = sensitivity/scale). OpenDP states the ε of the
     measurement that is run, rounded up, and it is compared with the ε that was paid for.
     """
     measurement = _laplace(scale)

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
 from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
-from tacit.engine.inference.intervals import half_widths
-from tacit.engine.linalg import row_norms, row_peaks
+from tacit.engine.accounting.description import MechanismRecord, PartRecord
+from tacit.engine.linalg import row_norms
 from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
 from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
+from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.noise import Kind, variance
+from tacit.engine.mechanism.table_workload import TableWorkload
+from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.across import Share, joint_bound
-from tacit.engine.strategy import Privacy
-from tacit.errors import InternalError, PrivacyParameterError
+from tacit.engine.strategy import Privacy, Strategy
+from tacit.errors import PrivacyParameterError
 
 Vector = NDArray[np.float64]
 
@@ -32,64 +34,26 @@ _SMALLEST_EPSILON, _LARGEST_EPSILON = 1e-6, 1e6
 _LEAST = Amount(Decimal("1e-17"), Decimal("1e-300"))
 """Below this ε no noise fits the released integers; below this δ, σ has no float."""
 _LARGEST_SCALE = 2.0**57
-"""In steps of the grid. Values are clamped to ±2⁶², so larger noise would spill out of int64."""
-
-
-class Strategy(Protocol):
-    """What a plan needs of an optimised strategy."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def L(self) -> NDArray[np.float64]: ...
-    @property
-    def error(self) -> float: ...
-    @property
-    def lower_bound(self) -> float: ...
-
-
-@dataclass(frozen=True, eq=False)
-class TableWorkload:
-    """The part of a batch that reads one private table."""
-
-    matrix: NDArray[np.float64] = field(repr=False)
-    """m×n: the rows of the batch restricted to this table's cells, zero rows removed."""
-    rows: NDArray[np.int64] = field(repr=False)
-    """Which rows of the batch those are."""
-    rows_per_unit: int = 1
-    """k: one privacy unit owns at most so many rows of the table."""
-    one_row: int = 1
-    """What one row adds to x in total: 1, or 2^F when x holds fixed-point parts."""
-
-    def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or self.rows.shape != (self.matrix.shape[0],):
-            raise InternalError("a block needs one row number for each row of its matrix")
-        largest = row_peaks(self.matrix)
-        if not np.isfinite(largest).all() or not largest.all():
-            raise InternalError("the rows of a block must be finite and not zero")
-        if self.rows_per_unit < 1 or self.one_row < 1 or self.one_row & (self.one_row - 1):
-            raise InternalError("rows_per_unit must be positive and one_row a power of two")
-
-
-def table_workload(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, one_row: int = 1) -> TableWorkload:
-    """The block of one table's columns of the batch's matrix: its zero rows belong to other tables."""
-    rows = np.flatnonzero(matrix.any(axis=1))
-    inside = matrix if len(rows) == len(matrix) else matrix[rows]
-    return TableWorkload(np.ascontiguousarray(inside), rows.astype(np.int64), rows_per_unit, one_row)
+"""In steps of the released lattice. Values are clamped to ±2⁶², so larger noise would spill out of int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class TablePlan:
     """One table's share of the plan."""
 
-    block: TableWorkload
+    workload: TableWorkload
     strategy: Strategy
     lattice: Lattice
-    """``lattice.B @ lattice.L`` is the block's matrix, unscaled."""
+    """``lattice.B @ lattice.L`` is the workload's matrix, unscaled."""
     row_weights: Vector = field(repr=False)
     """What each row was multiplied by when the error was minimised."""
     share: Fraction
     """Of ε (pure), or of 1/σ² (approximate); the shares of a plan sum to one."""
+
+    def resolution(self, noise_per_sensitivity: float) -> Resolution:
+        """Of what is released of this table; see ``lattice.released_resolution``."""
+        workload = self.workload
+        return released_resolution(self.lattice, workload.rows_per_unit, workload.one_row, noise_per_sensitivity)
 
 
 @dataclass(frozen=True)
@@ -97,13 +61,13 @@ class Calibrated:
     """One part at one (ε, δ)."""
 
     kind: Kind
-    grid: Resolution
+    resolution: Resolution
     scale: float
-    """In steps of the released grid."""
+    """In steps of the released lattice."""
     step: int
-    """The grid's step is 2^step."""
+    """One step of the released lattice is 2^step."""
     epsilon: Fraction
-    """The part's own ε (pure), or that of the whole (approximate)."""
+    """The part's share of ε (pure), or the whole ε (approximate)."""
 
     @property
     def stddev(self) -> float:
@@ -129,13 +93,13 @@ class JointPlan:
         return " + ".join(dict.fromkeys(part.strategy.name for part in self.parts)) or "none"
 
     @property
-    def blocks(self) -> tuple[TableWorkload, ...]:
-        return tuple(part.block for part in self.parts)
+    def workloads(self) -> tuple[TableWorkload, ...]:
+        return tuple(part.workload for part in self.parts)
 
     @cached_property
     def error(self) -> float:
         """The figure that was minimised: total_error is 2·error/ε² (pure) or σ²·error (approximate)."""
-        return joint_error([p.block.rows_per_unit**2 * p.strategy.error for p in self.parts], self.privacy)
+        return joint_error([p.workload.rows_per_unit**2 * p.strategy.error for p in self.parts], self.privacy)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -143,7 +107,7 @@ class JointPlan:
         if not self.parts:
             return 0.0
         shares = [
-            Share(p.block.matrix * p.row_weights[:, None], p.block.rows_per_unit, p.strategy.lower_bound)
+            Share(p.workload.matrix * p.row_weights[:, None], p.workload.rows_per_unit, p.strategy.lower_bound)
             for p in self.parts
         ]
         return min(joint_bound(shares), self.error)
@@ -157,11 +121,11 @@ class JointPlan:
         """The standard error of each row of the batch."""
         result = np.zeros(self.rows)
         for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True):
-            result[part.block.rows] = noise.stddev * row_norms(part.lattice.B)
+            result[part.workload.rows] = noise.stddev * row_norms(part.lattice.B)
         return result
 
     def half_width(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
-        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch on its own."""
+        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch alone."""
         return self._scaled(self._unit_widths(confidence), self.calibrate(epsilon, delta))
 
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
@@ -175,6 +139,15 @@ class JointPlan:
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal:
         """The smallest ε with every half-width (of ``rows``) at most ``error``, rounded up to 3 digits."""
+        epsilon = self.least_epsilon(error, confidence, delta, rows)
+        if epsilon is None:
+            raise unreachable(error)
+        return epsilon
+
+    def least_epsilon(
+        self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
+    ) -> Decimal | None:
+        """The ε of ``epsilon_for``; None if no ε that is tried is large enough."""
         wanted = to_error(error)
         unit = self._unit_widths(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
@@ -185,7 +158,7 @@ class JointPlan:
 
         low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
         if not enough(math.exp(high)):
-            raise PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{wanted:g}")
+            return None
         while high - low > 1e-5:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
@@ -198,7 +171,7 @@ class JointPlan:
         """The noise of every part at (ε, δ).
 
         Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
-        part t by at most Δ_t = ``grid.sensitivity`` (see ``lattice.released_resolution``).
+        part t by at most Δ_t = ``resolution.sensitivity`` (see ``lattice.released_resolution``).
         Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
         composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
         divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
@@ -216,30 +189,26 @@ class JointPlan:
         amount = self._asked(epsilon, delta)
         if self.privacy == "pure":
             return rho_of_pure(amount.epsilon)
-        return rho_of_gaussian([(n.grid.sensitivity, n.scale) for n in self.calibrate(*amount)])
+        return rho_of_gaussian([(n.resolution.sensitivity, n.scale) for n in self.calibrate(*amount)])
 
-    def describe(self, epsilon: Any, delta: Any = 0) -> str:
-        """The mechanism as canonical JSON without data: what the ledger keeps beside a charge."""
-        parts = [
-            {
-                "strategy": part.strategy.name,
-                "noise": noise.kind,
-                "scale": noise.scale.hex(),
-                "sensitivity": noise.grid.sensitivity,
-                "coordinates": part.lattice.L_int.shape[0],
-                "rows_per_unit": part.block.rows_per_unit,
-                "lattice": _digest(part.lattice),
-            }
+    def describe(self, epsilon: Any, delta: Any = 0, units: Mapping[str, str] | None = None) -> MechanismRecord:
+        """What a release at (ε, δ) does, without data: the ledger records it with the charge.
+
+        ``units`` says what is protected of each table; a plan knows no tables.
+        """
+        parts = tuple(
+            PartRecord(
+                strategy=part.strategy.name,
+                noise=noise.kind,
+                scale=noise.scale,
+                sensitivity=noise.resolution.sensitivity,
+                coordinates=part.lattice.L_int.shape[0],
+                rows_per_unit=part.workload.rows_per_unit,
+                lattice=_digest(part.lattice),
+            )
             for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
-        ]
-        cost = self.cost(epsilon, delta)
-        content = {
-            "privacy": self.privacy,
-            "epsilon": str(cost.epsilon),
-            "delta": str(cost.delta),
-            "parts": parts,
-        }
-        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+        )
+        return MechanismRecord(self.privacy, self.cost(epsilon, delta), parts, units or {})
 
     def _asked(self, epsilon: Any, delta: Any) -> Amount:
         amount = to_amount(epsilon, delta)
@@ -261,33 +230,53 @@ class JointPlan:
     def _scaled(self, unit_widths: list[Vector], noises: tuple[Calibrated, ...]) -> Vector:
         result = np.zeros(self.rows)
         for part, width, noise in zip(self.parts, unit_widths, noises, strict=True):
-            result[part.block.rows] = noise.real_scale * width
+            result[part.workload.rows] = noise.real_scale * width
         return result
 
 
+def unreachable(error: Any) -> PrivacyParameterError:
+    """The refusal of an error that no ε reaches."""
+    return PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{to_error(error):g}")
+
+
+def unmeasured(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
+    """What ``measure`` would return, with zeros for the noisy values: enough to predict errors, and data-free."""
+    return tuple(
+        Measurement(
+            part.lattice.L_int,
+            part.lattice.exponent,
+            np.zeros(part.lattice.L_int.shape[0], dtype=np.int64),
+            noise.step,
+            noise.kind,
+            noise.scale,
+        )
+        for part, noise in zip(plan.parts, plan.calibrate(epsilon, delta), strict=True)
+    )
+
+
 def _calibrate_laplace(part: TablePlan, epsilon: Fraction) -> Calibrated:
-    own = epsilon * part.share
-    block = part.block
-    grid = released_resolution(part.lattice, block.rows_per_unit, block.one_row, float(1 / own))
-    scale = _fitting(laplace_scale(grid.sensitivity, own))
-    return Calibrated("laplace", grid, scale, _step(part, grid), own)
+    share = epsilon * part.share
+    resolution = part.resolution(float(1 / share))
+    scale = _fitting(laplace_scale(resolution.sensitivity, share))
+    return Calibrated("laplace", resolution, scale, _step(part, resolution), share)
 
 
 def _calibrate_gaussian(parts: Sequence[TablePlan], amount: Amount) -> tuple[Calibrated, ...]:
     bare = analytic_sigma(float(amount.epsilon), float(amount.delta))
     roots = [math.nextafter(math.sqrt(part.share), 0) if part.share < 1 else 1.0 for part in parts]
-    grids = [
-        released_resolution(part.lattice, part.block.rows_per_unit, part.block.one_row, bare / root)
-        for part, root in zip(parts, roots, strict=True)
-    ]
-    reaches = [grid.sensitivity / root for grid, root in zip(grids, roots, strict=True)]
+    resolutions = [part.resolution(bare / root) for part, root in zip(parts, roots, strict=True)]
+    reaches = [resolution.sensitivity / root for resolution, root in zip(resolutions, roots, strict=True)]
     coordinates = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
     sigma = gaussian_multiplier(amount.epsilon, amount.delta, coordinates)
     return tuple(
         Calibrated(
-            "gaussian", grid, _fitting(reach * sigma * (1 + 2.0**-50)), _step(part, grid), Fraction(amount.epsilon)
+            kind="gaussian",
+            resolution=resolution,
+            scale=_fitting(reach * sigma * (1 + 2.0**-50)),
+            step=_step(part, resolution),
+            epsilon=Fraction(amount.epsilon),
         )
-        for part, grid, reach in zip(parts, grids, reaches, strict=True)
+        for part, resolution, reach in zip(parts, resolutions, reaches, strict=True)
     )
 
 
@@ -297,9 +286,9 @@ def _fitting(scale: float) -> float:
     return scale
 
 
-def _step(part: TablePlan, grid: Resolution) -> int:
+def _step(part: TablePlan, resolution: Resolution) -> int:
     """x counts in 1/one_row, so dividing by one_row is no change of scale; only the rest of the shift is."""
-    return part.lattice.exponent + grid.shift - (part.block.one_row.bit_length() - 1)
+    return part.lattice.exponent + resolution.shift - (part.workload.one_row.bit_length() - 1)
 
 
 def joint_error(errors: Sequence[float], privacy: Privacy) -> float:

@@ -10,7 +10,7 @@ from tacit.engine.accounting.amounts import to_amount
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.strategy import Strategy
 from tacit.errors import ProgrammingError
 
@@ -32,8 +32,8 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     counts = integer_vector(x, W.shape[1])
     if not rows.size:
         return np.zeros(W.shape[0])
-    block = TableWorkload(W[rows], rows.astype(np.int64))
-    plan = assemble([block], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
+    workload = TableWorkload(W[rows], rows.astype(np.int64))
+    plan = assemble([workload], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
     answers[rows] = plan.parts[0].lattice.B @ measurement.values

@@ -18,7 +18,7 @@ import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
 from tacit.compiled_batch import CompiledBatch
-from tacit.engine import Estimate, measure, plan_release
+from tacit.engine import Estimate, PlanOptions, measure, plan_release
 from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
 from tacit.figures import ColumnBuilder, Figures
@@ -73,7 +73,7 @@ def drawn(
     compiled = con._session.compile(Ask(sql, epsilon=Decimal(1)))
     ((scan, block),) = zip(compiled.scans, compiled.tables, strict=True)
     counts = con._session.source.count(scan, bytes(32))
-    plan = plan_release(compiled.tables, privacy=privacy, rows=compiled.rows)
+    plan = plan_release(compiled.tables, privacy=privacy, options=PlanOptions(rows=compiled.rows))
     one = estimate_batch(compiled.tables, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
     exact = block.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
-from tacit.engine import TableWorkload, measure, optimize, plan_release
+from tacit.engine import PlanOptions, TableWorkload, measure, optimize, plan_release
 from tacit.engine.linalg import rebuild
 from tacit.engine.mechanism.exact import largest_column_norm
 from tacit.engine.mechanism.lattice import Lattice, exact_answers
@@ -62,12 +62,12 @@ def neighbours(plan: JointPlan, noises: tuple[Calibrated, ...]) -> set[tuple[tup
     """The distinct differences v − v' over all tables and all moves; one tuple of integers for each part."""
     per_part = []
     for part, noise in zip(plan.parts, noises, strict=True):
-        block = part.block
+        workload = part.workload
         found = set()
-        for x in tables(block.matrix.shape[1], block.one_row):
-            v = exact_answers(part.lattice, x, noise.grid)
-            for move in moves(block.matrix.shape[1], block.rows_per_unit, block.one_row):
-                found.add(tuple((exact_answers(part.lattice, x + move, noise.grid) - v).tolist()))
+        for x in tables(workload.matrix.shape[1], workload.one_row):
+            v = exact_answers(part.lattice, x, noise.resolution)
+            for move in moves(workload.matrix.shape[1], workload.rows_per_unit, workload.one_row):
+                found.add(tuple((exact_answers(part.lattice, x + move, noise.resolution) - v).tolist()))
         per_part.append(sorted(found))
     return set(itertools.product(*per_part))
 
@@ -87,8 +87,8 @@ def largest_loss(difference: tuple[int, ...]) -> int:
 @pytest.mark.parametrize("strategy", [None, "results", "identity"])
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if LONG or name != "windows"])
 def test_pure(name: str, strategy: str | None, rows: int, unit: int) -> None:
-    block = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(len(WORKLOADS[name])), rows, unit)
-    plan = plan_release([block], privacy="pure", strategy=strategy)
+    workload = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(len(WORKLOADS[name])), rows, unit)
+    plan = plan_release([workload], privacy="pure", options=PlanOptions(strategy=strategy))
     epsilon = Fraction(3, 10)
     (noise,) = noises = plan.calibrate(Decimal("0.3"))
     losses = [Fraction(largest_loss(d)) / Fraction(noise.scale) for (d,) in neighbours(plan, noises)]
@@ -98,11 +98,11 @@ def test_pure(name: str, strategy: str | None, rows: int, unit: int) -> None:
 
 def test_pure_over_two_tables() -> None:
     """One unit owns rows in both tables, and the losses add up."""
-    blocks = [
+    workloads = [
         TableWorkload(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=2),
         TableWorkload(np.array([[1.0, 0.5]]), np.array([2]), one_row=4),
     ]
-    plan = plan_release(blocks, privacy="pure")
+    plan = plan_release(workloads, privacy="pure")
     noises = plan.calibrate(Decimal("0.3"))
     for differences in neighbours(plan, noises):
         loss = sum(Fraction(largest_loss(d)) / Fraction(n.scale) for d, n in zip(differences, noises, strict=True))
@@ -115,11 +115,11 @@ def coarse(strategies: list[list[list[int]]], privacy: Privacy, rows: int, unit:
     for number, entries in enumerate(strategies):
         L = np.array(entries, dtype=np.int64)
         order = 1 if privacy == "pure" else 2
-        block = TableWorkload(L.astype(np.float64), np.arange(len(L)) + 10 * number, rows, unit)
-        B = rebuild(block.matrix, L.astype(np.float64))
+        workload = TableWorkload(L.astype(np.float64), np.arange(len(L)) + 10 * number, rows, unit)
+        B = rebuild(workload.matrix, L.astype(np.float64))
         lattice = Lattice(privacy, L, 0, largest_column_norm(L, order), B, 0.0)
-        whole = optimize(block.matrix, privacy=privacy, strategy="results")
-        parts.append(TablePlan(block, whole, lattice, np.ones(len(L)), Fraction(1, len(strategies))))
+        whole = optimize(workload.matrix, privacy=privacy, strategy="results")
+        parts.append(TablePlan(workload, whole, lattice, np.ones(len(L)), Fraction(1, len(strategies))))
     return JointPlan(privacy, tuple(parts), 10 * len(strategies))
 
 
@@ -204,8 +204,8 @@ def tail(t: int, sigma: mpmath.mpf) -> mpmath.mpf:
 @pytest.mark.parametrize("name", ["one", "all", "sum"])
 def test_gaussian_on_the_real_lattice(name: str, epsilon: float, delta: float, unit: int) -> None:
     """One coordinate at distance d: the worst event is {z ≥ t} with t = εσ²/d + d/2, and its δ is two tails."""
-    block = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(1), 2, unit)
-    plan = plan_release([block], privacy="approximate")
+    workload = TableWorkload(np.array(WORKLOADS[name], dtype=np.float64), np.arange(1), 2, unit)
+    plan = plan_release([workload], privacy="approximate")
     (noise,) = noises = plan.calibrate(epsilon, delta)
     worst = 0.0
     with mpmath.workdps(50):

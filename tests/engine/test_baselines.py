@@ -9,7 +9,7 @@ import pytest
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import choose_plan
-from tacit.engine.mechanism.plan import TableWorkload, table_workload
+from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
 from tacit.errors import ProgrammingError
 
 from .workloads import paper, ranges
@@ -39,16 +39,16 @@ def test_sums_are_in_units_of_their_clamp() -> None:
 
 
 def test_one_unit_may_own_rows_in_every_table() -> None:
-    blocks = [
+    workloads = [
         TableWorkload(np.ones((1, 1)), np.array([0]), rows_per_unit=3),
         TableWorkload(np.ones((1, 1)), np.array([1])),
     ]
-    found = baselines(blocks, [0, 1], 1)
+    found = baselines(workloads, [0, 1], 1)
     assert found["split"] == pytest.approx([6 * ROOT, 2 * ROOT])
     for name in ("results", "histogram"):
         assert found[name] == pytest.approx([4 * ROOT] * 2)
     sigma = analytic_sigma(1.0, 0.1)
-    found = baselines(blocks, [0, 1], 1, 0.1)
+    found = baselines(workloads, [0, 1], 1, 0.1)
     assert found["results"] == pytest.approx([min(4 * ROOT, sigma * math.sqrt(10))] * 2)
 
 
@@ -62,9 +62,9 @@ def test_gaussian_where_it_is_better() -> None:
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_plan_is_never_worse(delta: float) -> None:
     W = ranges(16, 10)
-    blocks = [table_workload(W)]
-    plan = choose_plan(blocks, 1, delta)
-    for name, stderr in baselines(blocks, range(16), 1, delta).items():
+    workloads = [table_workload(W)]
+    plan = choose_plan(workloads, 1, delta)
+    for name, stderr in baselines(workloads, range(16), 1, delta).items():
         assert plan.total_error(1, delta) <= 1.001 * (stderr**2).sum(), name
 
 

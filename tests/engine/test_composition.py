@@ -13,19 +13,18 @@ from dp_accounting import get_epsilon_gaussian
 from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.composition import (
+    Balance,
     Event,
     Rule,
     Total,
-    left,
-    price,
     realised,
     rho_of_gaussian,
     rho_of_pure,
     rule_named,
 )
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
-from tacit.engine.mechanism.choose import plan_release
-from tacit.engine.mechanism.plan import table_workload
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
+from tacit.engine.mechanism.table_workload import table_workload
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
 from .workloads import prefix
@@ -44,11 +43,11 @@ def test_a_rule_grows_by_its_prices_and_never_shrinks(name: str) -> None:
     total = Amount(Decimal(0), Decimal(0))
     for i in range(1, 12):
         new = event(f"0.0{i}", "1e-9", f"0.000{i}")
-        cost = price(rule, charged, [new], CAP)
+        cost = Balance(rule, CAP, charged).price([new])
         assert cost.epsilon > 0
         total = Amount(total.epsilon + cost.epsilon, total.delta + cost.delta)
         charged = charged.plus([new])
-        spent, rest = rule.spent(charged, CAP), left(rule, charged, CAP)
+        spent, rest = rule.spent(charged, CAP), Balance(rule, CAP, charged).left
         assert abs(spent.epsilon - total.epsilon) < Decimal("1e-25")
         assert spent.epsilon + rest.epsilon == pytest.approx(CAP.epsilon)
 
@@ -76,7 +75,7 @@ def test_zcdp_states_epsilon_rounded_up() -> None:
 
 
 def test_ten_gaussian_batches_cost_far_less_under_zcdp(tmp_path: Path) -> None:
-    plan = plan_release([table_workload(prefix(8))], privacy="approximate", strategy="identity")
+    plan = plan_release([table_workload(prefix(8))], privacy="approximate", options=PlanOptions(strategy="identity"))
     cost = {"epsilon": Decimal("0.3"), "delta": Decimal("1e-8"), "rho": plan.rho(0.3, 1e-8)}
     summed = Ledger.create(tmp_path / "sum.ledger", 3, 1e-6)
     zcdp = Ledger.create(tmp_path / "zcdp.ledger", 3, 1e-6, rule="zcdp")
@@ -116,11 +115,15 @@ def test_a_zcdp_ledger_needs_delta_and_rho(tmp_path: Path) -> None:
 
 
 def test_plans_state_their_rho() -> None:
-    blocks = [table_workload(prefix(4))]
-    pure, gaussian = (plan_release(blocks, privacy=p, strategy="identity") for p in ("pure", "approximate"))
+    workloads = [table_workload(prefix(4))]
+    pure, gaussian = (
+        plan_release(workloads, privacy=p, options=PlanOptions(strategy="identity")) for p in ("pure", "approximate")
+    )
     assert pure.rho(0.2) == Decimal("0.02")
     (noise,) = gaussian.calibrate(1, 1e-6)
-    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(noise.grid.sensitivity**2 / noise.scale**2 / 2, rel=1e-12)
+    assert float(gaussian.rho(1, 1e-6)) == pytest.approx(
+        noise.resolution.sensitivity**2 / noise.scale**2 / 2, rel=1e-12
+    )
     assert float(gaussian.rho(1, 1e-6)) == pytest.approx(0.5 / 4.224678889**2, rel=1e-3)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tacit.engine.inference.estimate import covered, estimate, estimate_batch, estimate_from
-from tacit.engine.mechanism.choose import plan_release
+from numpy.typing import NDArray
+from tacit.engine.inference.estimate import Stack, estimate, estimate_batch, estimate_from
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import TableWorkload, table_workload
+from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError
 
@@ -21,8 +23,8 @@ X = np.array([120, 7, 0, 33])
 
 @pytest.mark.parametrize("strategy", [None, "identity", "results", "lrm"])
 def test_answers_add_up(strategy: str | None) -> None:
-    blocks = [table_workload(paper())]
-    plan = plan_release(blocks, privacy="pure", strategy=strategy)
+    workloads = [table_workload(paper())]
+    plan = plan_release(workloads, privacy="pure", options=PlanOptions(strategy=strategy))
     answer = estimate(paper(), measure(plan, [X], 0.1))
     assert abs(answer.values[0] - answer.values[1] - answer.values[2]) <= 1e-9 * max(1, abs(answer.values[0]))
     assert paper() @ answer.cells[0] == pytest.approx(answer.values, abs=1e-9 * 1e3)
@@ -37,7 +39,7 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
     delta = 0 if privacy == "pure" else 1e-6
     x = np.arange(W.shape[1])
     for strategy in ("identity", "results"):
-        plan = plan_release([table_workload(W)], privacy=privacy, strategy=strategy)
+        plan = plan_release([table_workload(W)], privacy=privacy, options=PlanOptions(strategy=strategy))
         answer = estimate(W, measure(plan, [x], 1e5, delta))
         assert (np.abs(answer.values - W @ x) <= 40 * answer.stderr + 1e-9 * np.abs(W @ x)).all()
         assert (answer.stderr <= np.abs(W).max(axis=1)).all()
@@ -45,15 +47,15 @@ def test_every_workload_comes_back(name: str, privacy: Privacy) -> None:
 
 
 def test_two_releases_are_better_than_one() -> None:
-    blocks = [table_workload(prefix(6))]
-    pure, gaussian = (plan_release(blocks, privacy=p) for p in ("pure", "approximate"))
+    workloads = [table_workload(prefix(6))]
+    pure, gaussian = (plan_release(workloads, privacy=p) for p in ("pure", "approximate"))
     x = [np.arange(6)]
     first, second = measure(pure, x, 0.5), measure(gaussian, x, 0.5, 1e-6)
-    alone, together = estimate_batch(blocks, [first]), estimate_batch(blocks, [first, second])
+    alone, together = estimate_batch(workloads, [first]), estimate_batch(workloads, [first, second])
     assert (together.stderr < alone.stderr).all()
-    twice = estimate_batch(blocks, [first, measure(pure, x, 0.5)])
+    twice = estimate_batch(workloads, [first, measure(pure, x, 0.5)])
     assert twice.stderr == pytest.approx(alone.stderr / math.sqrt(2), rel=1e-6)
-    worthless = estimate_batch(blocks, [first, measure(pure, x, 1e-6)])
+    worthless = estimate_batch(workloads, [first, measure(pure, x, 1e-6)])
     assert worthless.stderr == pytest.approx(alone.stderr, rel=1e-6)
     assert worthless.values == pytest.approx(alone.values, abs=1e-3 * alone.stderr.max())
 
@@ -61,13 +63,13 @@ def test_two_releases_are_better_than_one() -> None:
 def test_combined_errors_are_the_true_ones() -> None:
     """Mixed Laplace and Gaussian releases of different strategies: spread, coverage and covariance."""
     W = prefix(4)
-    blocks = [table_workload(W)]
-    pure = plan_release(blocks, privacy="pure")
-    gaussian = plan_release(blocks, privacy="approximate", strategy="identity")
+    workloads = [table_workload(W)]
+    pure = plan_release(workloads, privacy="pure")
+    gaussian = plan_release(workloads, privacy="approximate", options=PlanOptions(strategy="identity"))
     rounds = 700
     errors = np.empty((rounds, 4))
     for i in range(rounds):
-        answer = estimate_batch(blocks, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
+        answer = estimate_batch(workloads, [measure(pure, [X], 1), measure(gaussian, [X], 1, 1e-3)])
         errors[i] = answer.values - W @ X
     assert np.abs(errors.var(axis=0) / answer.stderr**2 - 1).max() < 0.45
     hits = (np.abs(errors) <= answer.half_width(0.9)).mean(axis=0)
@@ -81,9 +83,9 @@ def test_combined_errors_are_the_true_ones() -> None:
 def test_covariance() -> None:
     W = np.array([[1.0, 1], [1, 0], [0, 1]])
     other = table_workload(np.vstack([np.zeros((3, 1)), np.ones((1, 1))]))
-    blocks = [table_workload(np.vstack([W, np.zeros((1, 2))])), other]
-    plan = plan_release(blocks, privacy="pure", strategy="identity")
-    answer = estimate_batch(blocks, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
+    workloads = [table_workload(np.vstack([W, np.zeros((1, 2))])), other]
+    plan = plan_release(workloads, privacy="pure", options=PlanOptions(strategy="identity"))
+    answer = estimate_batch(workloads, [measure(plan, [np.array([5, 6]), np.array([7])], 1)])
     variance = answer.stderr**2
     assert answer.covariance([0, 1, 1], [1, 1, 2]) == pytest.approx([variance[1], variance[1], 0], abs=1e-9)
     assert answer.covariance(0, 3)[0] == 0, "different tables are independent"
@@ -103,12 +105,20 @@ def test_average_with_exact_covariance() -> None:
     assert abs(hits / 400 - 0.9) < 6 * math.sqrt(0.09 / 400)
 
 
+def determined(rows: NDArray[np.float64], measurements: Sequence[Measurement]) -> list[bool]:
+    """Which rows have an answer."""
+    workload = TableWorkload(rows, np.arange(len(rows)))
+    answer = estimate_from([workload], [measurements], partial=True)
+    assert np.array_equal(np.isnan(answer.values), np.isinf(answer.stderr))
+    return np.isfinite(answer.values).tolist()
+
+
 def test_what_was_released_covers_its_row_space() -> None:
     plan = plan_release([table_workload(paper())], privacy="pure")
     measurements = measure(plan, [X], 1)
     rows = np.array([[1.0, 1, 0, 0], [2, 2, -1, -1], [1, 0, 0, 0]])
-    assert covered(rows, measurements).tolist() == [True, True, False]
-    assert covered(rows, []).tolist() == [False] * 3
+    assert determined(rows, measurements) == [True, True, False]
+    assert determined(rows, []) == [False] * 3
     with pytest.raises(InternalError):
         estimate(rows, measurements)
     with pytest.raises(InternalError):
@@ -156,20 +166,20 @@ def test_measurements_of_any_noise_go_together() -> None:
     np.testing.assert_allclose(found.stderr[2:], coarse.stddev, rtol=1e-6)
     np.testing.assert_allclose(found.values[1:], [4.5, 5, 15])
     np.testing.assert_allclose(rows @ found.cells[0], found.values, atol=1e-9)
-    assert covered(rows, [exact, coarse]).all()
-    assert covered(rows, [exact]).tolist() == [True, False, False, False]
+    assert determined(rows, [exact, coarse]) == [True] * 4
+    assert determined(rows, [exact]) == [True, False, False, False]
 
 
 def test_what_is_not_determined_has_no_error_bar() -> None:
     rows = np.array([[1.0, 1], [1, 0]])
-    block = TableWorkload(rows, np.arange(2))
-    found = estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
+    workload = TableWorkload(rows, np.arange(2))
+    found = estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
     assert found.values[0] == pytest.approx(7)
     assert np.isinf(found.stderr[1])
     assert np.isnan(found.values[1])
     with pytest.raises(InternalError):
-        estimate_from([block], [[_measured([[1, 1]], [7], 1.0)]])
-    nothing = estimate_from([block], [[]], partial=True)
+        estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]])
+    nothing = estimate_from([workload], [[]], partial=True)
     assert np.isinf(nothing.stderr).all()
 
 
@@ -192,6 +202,7 @@ def test_rounded_answers_state_their_error(scale: float) -> None:
 
 def test_a_measurement_over_finer_cells() -> None:
     measured = _measured([[1, 2], [0, 5]], [1, 2], 1.0)
-    lifted = measured.lifted(np.array([1, -1, 0, 0]))
-    assert lifted.L_int.tolist() == [[2, 0, 1, 1], [5, 0, 0, 0]]
-    assert measured.lifted(np.array([0, 1])) is measured
+    stack = Stack.of([measured])
+    lifted = stack.lifted(np.array([1, -1, 0, 0])).questions * measured.stddev
+    np.testing.assert_allclose(lifted, [[2, 0, 1, 1], [5, 0, 0, 0]])
+    assert stack.lifted(np.array([0, 1])) is stack

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import chdtri, log_ndtr, ndtri
 from scipy.stats import norm
-from tacit.engine.inference.intervals import half_widths, joint_stretch, ratio
+from tacit.engine.inference.intervals import joint_stretch, ratio
+from tacit.engine.mechanism.widths import half_widths
 from tacit.errors import PrivacyParameterError
 
 LEVELS = [0.5, 0.8, 0.9, 0.95, 0.99, 0.9999]

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
@@ -82,12 +84,14 @@ def test_a_released_charge_is_not_handed_back(ledger: Ledger) -> None:
 
 
 def test_the_first_release_wins(ledger: Ledger) -> None:
-    charge = ledger.charge(ChargeRequest("a", 0.25, mechanism='{"k":1}'))
+    record = MechanismRecord("pure", amount("0.25"), (), {"t": "a row"})
+    charge = ledger.charge(ChargeRequest("a", 0.25, mechanism=record))
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"first") == b"first"
     assert ledger.store(charge.id, b"second") == b"first"
     (stored,) = ledger.releases("a")
-    assert (stored.charge_id, stored.payload, stored.mechanism) == (charge.id, b"first", '{"k":1}')
+    assert (stored.charge_id, stored.payload) == (charge.id, b"first")
+    assert [e.detail for e in ledger.entries() if e.kind == "charge"] == [record.text]
     assert (stored.epsilon, stored.delta, stored.analyst) == (Decimal("0.25"), 0, None)
     assert "first" not in repr(stored)
 
@@ -205,21 +209,10 @@ def test_verify_counts_entries(tmp_path: Path) -> None:
 def test_admission_with_a_thousand_releases_takes_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 10)
-    from tacit.engine.accounting.log import append
-
-    with ledger._file.transaction(write=True) as connection:
+    with ledger.transaction(write=True) as log:
         for i in range(1000):
-            entry = append(connection, path, "charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (entry.id, b"x" * 2000))
-            append(
-                connection,
-                path,
-                "release",
-                amount("0"),
-                fingerprint=f"f{i}",
-                refers=entry.id,
-                detail="5a1f05a4a1ca25a19f9f1ba4f0b0b5b3",
-            )
+            charge = log.append("charge", amount("0.001"), fingerprint=f"f{i}", detail="{}" * 200)
+            log.append_release(charge, b"x" * 2000, [])
     best = min(_seconds(ledger, i) for i in range(5))
     assert best < 0.1
 
@@ -258,3 +251,28 @@ def test_what_an_analyst_can_afford() -> None:
     assert ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.5))
     assert not ledger.affords("ana", cap, [paid.id], ChargeRequest("b", 0.6))
     assert ledger.affords("ana", None, [paid.id], ChargeRequest("b", 9))
+
+
+def test_threads_that_ask_for_versions_while_they_change(tmp_path: Path) -> None:
+    """A thread may still see the log as it was before what another thread has read of it."""
+    ledger = Ledger.create(tmp_path / "x.ledger", 1)
+    errors: list[BaseException] = []
+    finished = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not finished.is_set():
+                ledger.versions()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for i in range(50):
+        curator.declare_version(ledger, "t", str(i))
+    finished.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert ledger.versions() == {"t": "49"}

@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
@@ -19,6 +20,8 @@ from typing import Any
 
 import pytest
 from tacit.engine.accounting import file as ledger_file
+from tacit.engine.accounting.amounts import NOTHING
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
@@ -155,6 +158,29 @@ def test_a_forked_process_shares_the_file_and_not_the_memory(tmp_path: Path) -> 
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert file.spent().epsilon == Decimal("0.5")
     assert memory.spent().epsilon == 0
+
+
+def test_a_fork_does_not_wait_for_a_lock_that_nobody_in_it_releases() -> None:
+    memory = Ledger.create(None, 1)
+    with memory.transaction(write=False):  # the lock is held, as by another thread at the moment of the fork
+        pid = os.fork()
+        if pid == 0:
+            refused: list[bool] = []
+            try:
+                thread = threading.Thread(target=lambda: refused.append(_is_refused(memory)), daemon=True)
+                thread.start()
+                thread.join(5)
+            finally:
+                os._exit(0 if refused == [True] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _is_refused(ledger: Ledger) -> bool:
+    try:
+        ledger.spent()
+    except LedgerError:
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +326,7 @@ def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: p
         with pytest.raises(LedgerError, match="full"):
             ledger.store(charge.id, b"x" * 100_000)
         with pytest.raises(LedgerError, match="full"):
-            ledger.charge(ChargeRequest("b", 0.5, mechanism="x" * 100_000))
+            ledger.charge(ChargeRequest("b", 0.5, mechanism=MechanismRecord("x" * 100_000, NOTHING, ())))
     assert ledger.spent().epsilon == Decimal("0.5")
     assert ledger.releases("a") == ()
     assert ledger.store(charge.id, b"x") == b"x"

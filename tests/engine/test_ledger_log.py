@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tacit.engine.accounting import curator, log
+from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
+from tacit.engine.accounting.description import MechanismRecord, PartRecord, recorded_units
 from tacit.engine.accounting.ledger import Balances, ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
@@ -24,8 +25,9 @@ CAP = Amount(Decimal(1), Decimal(0))
 def small(path: Path) -> Path:
     """A ledger with an entry of every kind but a balance."""
     ledger = Ledger.create(path, 10, 1e-6, policy="{}")
+    record = MechanismRecord("pure", Amount(Decimal("0.5"), Decimal(0)), ())
     for i, analyst in enumerate(("ana", "ben", None)):
-        paid = ledger.charge(ChargeRequest(f"f{i}", 0.5, analyst=analyst, mechanism='{"units":{}}'))
+        paid = ledger.charge(ChargeRequest(f"f{i}", 0.5, analyst=analyst, mechanism=record))
         ledger.store(paid.id, bytes(200), [f"subject {i}", "all"])
     ledger.admit_read(3, "ben")
     ledger.charge(ChargeRequest("unused", 0.25, analyst="ana"))
@@ -41,7 +43,29 @@ def first_version(path: Path) -> Path:
     return path
 
 
-def told(ledger: Ledger) -> tuple[Any, ...]:
+def test_the_text_of_a_mechanism_is_that_of_tacit_0_1_0(tmp_path: Path) -> None:
+    """Entries are chained by digests over this text: one byte of difference would be another mechanism."""
+    stored = [e.detail for e in Ledger.open(first_version(tmp_path / "old.ledger")).entries() if e.kind == "charge"]
+    lattice = "a150c97abcc0b13e72713d18509fb98ca667b784917d52dc085c0fb3d5d1933f"
+    records = [
+        MechanismRecord(
+            privacy="pure",
+            cost=Amount(Decimal(epsilon), Decimal(0)),
+            parts=(PartRecord("identity", "laplace", scale, 805306368, 1, 3, lattice),),
+            units={"v": "pid"},
+        )
+        for epsilon, scale in (("0.5", 1.5 * 2**30), ("0.25", 1.5 * 2**31))
+    ]
+    assert stored == [*(record.text for record in records), "{}"]
+    assert [recorded_units(text) for text in stored] == [{"v": "pid"}, {"v": "pid"}, {}]
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "3", '{"units":3}', '{"units":null}', "{"])
+def test_what_is_no_mechanism_protects_nothing(text: str) -> None:
+    assert recorded_units(text) == {}
+
+
+def facts(ledger: Ledger) -> tuple[Any, ...]:
     """Everything that decides whether a charge is admitted, and what a batch is answered from."""
     now: Balances = ledger.balances()
     about = tuple(ledger.releases_about("all"))
@@ -86,7 +110,7 @@ def test_every_flipped_byte_is_harmless_or_refused(sound: Path, tmp_path: Path) 
             assert ledger.balances() == reference, place
             ledger.charge(ChargeRequest("one more", 0.125, analyst="ana"))
             assert ledger.spent().epsilon == reference.spent().epsilon + Decimal("0.125")
-            told(ledger)
+            facts(ledger)
         except LedgerError:
             continue
     assert accepted < len(places)
@@ -116,16 +140,11 @@ def long(long_original: Path, tmp_path: Path) -> Path:
 
 def grow(ledger: Ledger, releases: int) -> None:
     """Many charges and releases in one transaction, as they would be written one by one."""
-    with ledger.transaction(write=True) as connection:
+    with ledger.transaction(write=True) as log:
         for i in range(releases):
             analyst, amount = ("ana", "ben", None)[i % 3], Amount(Decimal("0.01"), Decimal(0))
-            paid = log.append(
-                connection, ledger.path, "charge", amount, analyst=analyst, fingerprint=f"past {i}", detail="{}"
-            )
-            digest = log.payload_digest(b"payload")
-            log.append(connection, ledger.path, "release", analyst=analyst, detail=digest, refers=paid.id)
-            connection.execute("INSERT INTO releases VALUES (?, ?)", (paid.id, b"payload"))
-            connection.execute("INSERT INTO subjects VALUES (?, ?)", (f"past {i}", paid.id))
+            paid = log.append("charge", amount, analyst=analyst, fingerprint=f"past {i}", detail="{}")
+            log.append_release(paid, b"payload", [f"past {i}"])
 
 
 def test_sums_are_those_of_the_log(long: Path) -> None:

@@ -12,9 +12,9 @@ import scipy.linalg
 from tacit.engine import optimize
 from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.linalg import by_cells, one_thread, rebuild, row_norms, row_peaks, times
-from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import TableWorkload
+from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.strategies.p_identity import assemble
 from tacit.engine.strategy import Matrix, Privacy, best_reconstruction
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -152,7 +152,7 @@ def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
     assert found.error == pytest.approx(np.sum(W**2)) and found.gap < 1e-9
     assert np.array_equal(found.B @ found.L, W)
     block = TableWorkload(W, np.arange(1100))
-    plan = plan_release([block], privacy=privacy, strategy=strategy)
+    plan = plan_release([block], privacy=privacy, options=PlanOptions(strategy=strategy))
     answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])
     assert answer.stderr == pytest.approx(plan.stderr(1.0, 0 if privacy == "pure" else 1e-6))
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tacit.engine.accounting.description import recorded_units
 from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.mechanism.calibrate import analytic_sigma
-from tacit.engine.mechanism.choose import choose_plan, choose_plan_for_error, plan_release
+from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.lattice import exact_answers
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
+from tacit.engine.mechanism.plan import JointPlan
+from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
 from tacit.engine.strategy import Privacy
 from tacit.errors import InternalError, NotSupportedError, PrivacyParameterError, ProgrammingError
 
@@ -48,7 +50,7 @@ def test_spread_of_releases_is_the_predicted_one_and_no_other(privacy: Privacy) 
     answers = np.empty((RELEASES, 7))
     for i in range(RELEASES):
         for part, B, m in zip(plan.parts, Bs, measure(plan, XS, *amount), strict=True):
-            answers[i, part.block.rows] = B @ m.values
+            answers[i, part.workload.rows] = B @ m.values
     predicted = plan.stderr(*amount)
     error = answers - truth
     assert (np.abs(error.mean(axis=0)) < 6 * predicted / math.sqrt(RELEASES)).all(), "answers are unbiased"
@@ -66,11 +68,11 @@ def test_spread_of_releases_is_the_predicted_one_and_no_other(privacy: Privacy) 
 def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
     """The privacy loss of discrete Laplace noise is the sum of distance/scale; here over all neighbours."""
     k = 2
-    blocks = [
+    workloads = [
         TableWorkload(np.array([[1.0, 1, 0], [0, 1, 1]]), np.array([0, 1]), rows_per_unit=k, one_row=unit),
         TableWorkload(np.array([[1.0, 0.5]]), np.array([2])),
     ]
-    plan = plan_release(blocks, privacy="pure")
+    plan = plan_release(workloads, privacy="pure")
     epsilon = Decimal("0.3")
     noises = plan.calibrate(epsilon)
     rows = [p for p in itertools.product(range(unit + 1), repeat=3) if sum(p) == unit]
@@ -82,8 +84,8 @@ def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
     for bases in itertools.product([[0, 0, 0], [3, 1, 2]], [[5, 0]]):
         losses = []
         for part, noise, base, options in zip(plan.parts, noises, bases, moves, strict=True):
-            y = exact_answers(part.lattice, np.array(base), noise.grid)
-            moved = [exact_answers(part.lattice, np.array(base) + option, noise.grid) - y for option in options]
+            y = exact_answers(part.lattice, np.array(base), noise.resolution)
+            moved = [exact_answers(part.lattice, np.array(base) + option, noise.resolution) - y for option in options]
             losses.append(max(Fraction(int(np.abs(m).sum())) / Fraction(noise.scale) for m in moved))
         worst = max(worst, sum(losses, Fraction(0)))
     assert Fraction(epsilon) * Fraction(999, 1000) < worst <= Fraction(epsilon)
@@ -92,21 +94,21 @@ def test_pure_privacy_of_every_pair_of_neighbours(unit: int) -> None:
 def test_gaussian_parts_are_together_one_mechanism() -> None:
     plan = plan_release(two_tables(), privacy="approximate")
     noises = plan.calibrate(0.5, 1e-6)
-    total = math.sqrt(sum((n.grid.sensitivity / n.scale) ** 2 for n in noises))
+    total = math.sqrt(sum((n.resolution.sensitivity / n.scale) ** 2 for n in noises))
     sigma = analytic_sigma(0.5, 1e-6)
     assert total <= 1 / sigma
     assert total >= 0.999 / sigma
     # k rows of the second table really can move it that far.
     part = plan.parts[1]
     norm = np.linalg.norm(part.lattice.L_int.astype(float), axis=0).max() * 2
-    assert norm <= noises[1].grid.sensitivity * 2 ** (noises[1].grid.shift - 4) * (1 + 1e-9)
+    assert norm <= noises[1].resolution.sensitivity * 2 ** (noises[1].resolution.shift - 4) * (1 + 1e-9)
 
 
 def test_shares_sum_to_one_and_are_the_best() -> None:
     for privacy, power in (("pure", 2), ("approximate", 1)):
         plan = plan_release(two_tables(), privacy=privacy)  # type: ignore[arg-type]
         assert sum(part.share for part in plan.parts) == 1
-        errors = [p.block.rows_per_unit**2 * p.strategy.error for p in plan.parts]
+        errors = [p.workload.rows_per_unit**2 * p.strategy.error for p in plan.parts]
 
         def total(share: float, errors: list[float] = errors, power: int = power) -> float:
             return errors[0] / share**power + errors[1] / (1 - share) ** power
@@ -128,9 +130,9 @@ def test_shares_sum_to_one_and_are_the_best() -> None:
 )
 def test_total_error_is_the_strategys(name: str, strategy: str | None) -> None:
     W = WORKLOADS[name]
-    plan = plan_release([table_workload(W)], privacy="pure", strategy=strategy)
+    plan = plan_release([table_workload(W)], privacy="pure", options=PlanOptions(strategy=strategy))
     assert plan.total_error(0.5) <= 1.001 * 2 * plan.error / 0.25
-    gaussian = plan_release([table_workload(W)], privacy="approximate", strategy=strategy)
+    gaussian = plan_release([table_workload(W)], privacy="approximate", options=PlanOptions(strategy=strategy))
     sigma = analytic_sigma(0.5, 1e-6)
     assert gaussian.total_error(0.5, 1e-6) <= 1.001 * sigma**2 * gaussian.error
     scaled = plan.stderr(0.5) / np.abs(W).max(axis=1)
@@ -158,7 +160,9 @@ def test_weights_shift_error() -> None:
     even = plan_release([table_workload(W)], privacy="approximate").stderr(1, 1e-6)
     weights = np.ones(8)
     weights[7] = 100.0
-    skewed = plan_release([table_workload(W)], privacy="approximate", weights=weights).stderr(1, 1e-6)
+    skewed = plan_release([table_workload(W)], privacy="approximate", options=PlanOptions(weights=weights)).stderr(
+        1, 1e-6
+    )
     assert skewed[7] < 0.8 * even[7]
     assert skewed[:7].sum() > even[:7].sum()
 
@@ -166,13 +170,16 @@ def test_weights_shift_error() -> None:
 @pytest.mark.parametrize("weights", [[1.0] * 7, [1.0] * 9, [0.0] + [1.0] * 7, [-1.0] * 8, [math.nan] * 8])
 def test_weights_are_checked(weights: list[float]) -> None:
     with pytest.raises(ProgrammingError):
-        plan_release([table_workload(prefix(8))], privacy="pure", weights=np.array(weights))
+        plan_release([table_workload(prefix(8))], privacy="pure", options=PlanOptions(weights=np.array(weights)))
 
 
 def test_strategies_by_name() -> None:
-    assert plan_release([table_workload(paper())], privacy="pure", strategy="results").name == "results"
+    assert (
+        plan_release([table_workload(paper())], privacy="pure", options=PlanOptions(strategy="results")).name
+        == "results"
+    )
     with pytest.raises(ProgrammingError):
-        plan_release([table_workload(paper())], privacy="pure", strategy="hope")
+        plan_release([table_workload(paper())], privacy="pure", options=PlanOptions(strategy="hope"))
 
 
 def test_the_better_kind_of_noise_is_chosen() -> None:
@@ -181,20 +188,20 @@ def test_the_better_kind_of_noise_is_chosen() -> None:
     assert choose_plan([wide], 1).privacy == "pure"
     assert choose_plan([narrow], 1, 1e-9).privacy == "pure"
     many = table_workload(np.vstack([prefix(40), prefix(40).T]))
-    plan = choose_plan([many], 0.1, 1e-3, strategy="results")
+    plan = choose_plan([many], 0.1, 1e-3, options=PlanOptions(strategy="results"))
     assert plan.privacy == "approximate"
-    other = plan_release([many], privacy="pure", strategy="results")
+    other = plan_release([many], privacy="pure", options=PlanOptions(strategy="results"))
     assert plan.total_error(0.1, 1e-3) < other.total_error(0.1)
 
 
 def test_a_strategy_for_one_kind_of_noise_can_be_forced() -> None:
-    block = table_workload(prefix(6))
-    assert choose_plan([block], 1, 1e-6, strategy="coa").privacy == "approximate"
-    plan, epsilon = choose_plan_for_error([block], 100.0, 0.95, 1e-6, strategy="coa")
+    workload = table_workload(prefix(6))
+    assert choose_plan([workload], 1, 1e-6, options=PlanOptions(strategy="coa")).privacy == "approximate"
+    plan, epsilon = choose_plan_for_error([workload], 100.0, 0.95, 1e-6, options=PlanOptions(strategy="coa"))
     assert (plan.name, plan.privacy) == ("coa", "approximate")
     assert plan.half_width(epsilon, 1e-6).max() <= 100
     with pytest.raises(NotSupportedError, match="approximate"):
-        choose_plan([block], 1, strategy="coa")
+        choose_plan([workload], 1, options=PlanOptions(strategy="coa"))
 
 
 def test_cost_is_what_the_noise_uses() -> None:
@@ -241,21 +248,21 @@ def test_epsilon_for_an_error_is_refused_when_it_cannot_be() -> None:
 
 
 def test_the_cheaper_plan_for_an_error() -> None:
-    blocks = [table_workload(paper())]
-    plan, epsilon = choose_plan_for_error(blocks, 5.0, 0.95, 1e-6)
+    workloads = [table_workload(paper())]
+    plan, epsilon = choose_plan_for_error(workloads, 5.0, 0.95, 1e-6)
     assert plan.privacy == "pure" and epsilon == plan.epsilon_for(5.0)
     many = [table_workload(np.vstack([prefix(40), prefix(40).T]))]
-    plan, epsilon = choose_plan_for_error(many, 500.0, 0.95, 1e-3, strategy="results")
+    plan, epsilon = choose_plan_for_error(many, 500.0, 0.95, 1e-3, options=PlanOptions(strategy="results"))
     assert plan.privacy == "approximate"
     assert plan.half_width(epsilon, 1e-3).max() <= 500
 
 
 def test_rows_of_no_block_are_exactly_zero() -> None:
-    plan = plan_release(two_tables(), privacy="pure", rows=9)
+    plan = plan_release(two_tables(), privacy="pure", options=PlanOptions(rows=9))
     assert plan.stderr(1)[7:].tolist() == [0, 0]
-    answers = estimate_batch(plan.blocks, [measure(plan, XS, 1)], rows=9)
+    answers = estimate_batch(plan.workloads, [measure(plan, XS, 1)], rows=9)
     assert answers.values[7:].tolist() == [0, 0] and answers.half_width()[8] == 0
-    nothing = plan_release([], privacy="pure", rows=2)
+    nothing = plan_release([], privacy="pure", options=PlanOptions(rows=2))
     assert nothing.stderr(1).tolist() == [0, 0]
     assert measure(nothing, [], 1) == ()
 
@@ -289,11 +296,13 @@ def test_amounts_too_small_for_any_release(amount: tuple[Any, Any]) -> None:
 
 def test_description_is_canonical_and_data_free() -> None:
     plan = plan_release(two_tables(), privacy="pure")
-    text = plan.describe(0.5)
-    assert text == plan_release(two_tables(), privacy="pure").describe(0.5)
-    assert text != plan.describe(0.25)
-    content = json.loads(text)
+    record = plan.describe(0.5, units={"t": "a row"})
+    again = plan_release(two_tables(), privacy="pure").describe(0.5, units={"t": "a row"})
+    assert record == again and record.text == again.text
+    assert record.text != plan.describe(0.25, units={"t": "a row"}).text
+    content = json.loads(record.text)
     assert content["epsilon"] == "0.5" and len(content["parts"]) == 2
+    assert content["units"] == recorded_units(record.text) == {"t": "a row"}
 
 
 def test_wrong_vectors_are_refused() -> None:
@@ -333,3 +342,12 @@ def test_noise_is_asked_for_exactly_what_was_calibrated(monkeypatch: pytest.Monk
     monkeypatch.setattr(JointPlan, "calibrate", cheap)
     with pytest.raises(InternalError, match="pay"):
         measure(plan, [np.array([1, 2, 3, 4])], 1)
+
+
+def test_an_error_that_no_epsilon_reaches_is_refused() -> None:
+    workload = table_workload(paper())
+    plan = plan_release([workload], privacy="pure")
+    assert plan.least_epsilon(1e-9) is None
+    for refused in (lambda: plan.epsilon_for(1e-9), lambda: choose_plan_for_error([workload], 1e-9, 0.95, 1e-6)):
+        with pytest.raises(PrivacyParameterError, match=r"no epsilon up to 1e\+06 gets every query within ±1e-09"):
+            refused()

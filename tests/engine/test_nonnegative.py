@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import nnls
 from tacit.engine.inference.estimate import estimate
 from tacit.engine.inference.nonnegative import fit, simulate
-from tacit.engine.mechanism.choose import plan_release
+from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
-from tacit.engine.mechanism.plan import table_workload
+from tacit.engine.mechanism.table_workload import table_workload
 
 from .workloads import prefix, ranges
 
@@ -34,7 +34,7 @@ def test_unconstrained_solution_is_kept_when_it_is_positive() -> None:
 def test_simulated_error_is_that_of_repeated_releases() -> None:
     """An empty table: the constrained answers are far better than the linear formula says, and know it."""
     W = ranges(12, 12)
-    plan = plan_release([table_workload(W)], privacy="pure", strategy="results")
+    plan = plan_release([table_workload(W)], privacy="pure", options=PlanOptions(strategy="results"))
     x = np.zeros(12, dtype=np.int64)
     rounds = 100
     errors, stated = np.empty((rounds, 12)), np.empty((rounds, 12))

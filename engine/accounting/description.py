@@ -1,0 +1,68 @@
+"""What a charge paid for: the mechanism of one release, without data, as the ledger records it.
+
+This file is the only one that writes the record's text and the only one that reads it. The text is part of the entry
+of a charge, so the chain of digests covers it: its bytes must never change for the same mechanism.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.engine.accounting.amounts import Amount
+
+NOTHING_RECORDED = "{}"
+"""The text of a charge that states no mechanism."""
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """The noise on one table's answers."""
+
+    strategy: str
+    noise: str
+    scale: float
+    """In steps of the released lattice."""
+    sensitivity: int
+    """In the same steps."""
+    coordinates: int
+    rows_per_unit: int
+    lattice: str
+    """The digest of the rounded strategy."""
+
+
+@dataclass(frozen=True)
+class MechanismRecord:
+    """A mechanism at one (ε, δ)."""
+
+    privacy: str
+    cost: Amount
+    parts: tuple[PartRecord, ...]
+    units: Mapping[str, str] = field(default_factory=dict)
+    """What is protected of every table that is read: the column of its privacy unit, or ``terms.NO_UNIT``."""
+
+    @property
+    def text(self) -> str:
+        """The record as canonical JSON."""
+        content = {
+            "privacy": self.privacy,
+            "epsilon": str(self.cost.epsilon),
+            "delta": str(self.cost.delta),
+            "parts": [{**vars(part), "scale": part.scale.hex()} for part in self.parts],
+            "units": dict(self.units),
+        }
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def recorded_units(text: str) -> dict[str, Any]:
+    """The ``units`` of the record with this text; none for a charge that states no mechanism of tacit's.
+
+    Nothing else of a record is ever read back, and nothing else is checked: whatever the rest of the text is, units
+    that are on record count.
+    """
+    try:
+        return dict(json.loads(text).get("units", {}))
+    except (ValueError, TypeError, AttributeError):
+        return {}
