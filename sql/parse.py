@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 from tacit.errors import LimitError, ParameterError, SqlError, SqlSyntaxError, UnsupportedSqlError
+from tacit.process import deep_recursion
 
 DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
@@ -32,6 +31,11 @@ _COMPARISONS = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
     exp.Like, exp.ILike, exp.SimilarTo, exp.Glob,
 )  # fmt: skip
+_QUOTE = re.compile(r"""'|"|--|/\*|\$\w*\$""")
+"""What a text, a name or a comment begins with."""
+_CLOSED = re.compile(r"""'(?:[^']|'')*'(?!')|"(?:[^"]|"")*"(?!")|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$""", re.DOTALL)
+_FRAMES = 4000
+"""The pure-Python parser needs a dozen frames for each parenthesis; 100 of them do not fit Python's default limit."""
 _BEGINNINGS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VAR}
 """What a statement may begin with. VAR is a misspelt word, and makes the better error by not parsing."""
 
@@ -152,13 +156,18 @@ def _chunks(text: str) -> Iterator[Chunk]:
 
 
 def _unclosed(text: str) -> int:
-    """Where tokenizing stops making sense: the longest prefix that still tokenizes ends there."""
-    low, high = 0, len(text)
-    for quote in ("'", '"', "/*", "$$"):
-        at = text.rfind(quote)
-        if at >= 0:
-            low = max(low, at)
-    return min(low, high)
+    """Where the quote or comment begins that has no end.
+
+    Closed ones are passed over, whatever quotes stand inside them. Escapes of ``E'…'`` and comments inside comments are
+    not followed: where they hide the place, it is the last quote or comment sign of the text.
+    """
+    place = 0
+    while opening := _QUOTE.search(text, place):
+        closed = _CLOSED.match(text, opening.start())
+        if closed is None:
+            return opening.start()
+        place = closed.end()
+    return max(text.rfind(sign) for sign in ("'", '"', "/*", "$$", text[:1]))
 
 
 def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:
@@ -216,7 +225,7 @@ def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
             sql=text, start=start, end=tokens[0].end + 1, hint="write a SELECT",
         )  # fmt: skip
     try:
-        with _recursion(4000):
+        with deep_recursion(_FRAMES):
             trees = DUCKDB.parser().parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text, start, end) from None
@@ -286,17 +295,6 @@ def _measured(tokens: list[Token]) -> tuple[int, int]:
         deepest = max(deepest, depth + chain)
         before = kind
     return max(deepest, steps), operators
-
-
-@contextmanager
-def _recursion(limit: int) -> Iterator[None]:
-    """The pure-Python parser needs a dozen frames per parenthesis; 100 of them do not fit the default limit."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, limit))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def _syntax_error(error: ParseError, text: str, start: int, end: int) -> SqlSyntaxError:

@@ -1,5 +1,6 @@
 """What the compiler makes of named batches, in a file that a person can read.
 
+``pytest tests/sql/test_golden.py -k name`` compares one.
 Run ``python tests/sql/test_golden.py`` after a deliberate change and read the diff.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
 from tacit.sql.workload import Arrangement, Computed, Known, Linear, Output, Ratio, Stacked
 
@@ -118,32 +120,43 @@ def combination(workload: Workload, row: int) -> str:
     return " + ".join(terms) or "0"
 
 
-def cases() -> list[tuple[str, str]]:
+def cases() -> dict[str, str]:
     text = (HERE / "queries.sql").read_text()
     parts = [part.split("\n", 1) for part in text.split("-- name: ")[1:]]
-    return [(name.strip(), sql.strip()) for name, sql in parts]
+    assert len({name.strip() for name, _ in parts}) == len(parts), "two queries have one name"
+    return {name.strip(): sql.strip() for name, sql in parts}
 
 
-def compiled() -> str:
-    return "\n".join(f"=== {name}\n{shown(compile_batch(sql, CATALOG))}" for name, sql in cases())
+def expected() -> dict[str, str]:
+    """What the file says of every query: a line with the name, the lines of the result, an empty line."""
+    parts = ((HERE / "compiled.txt").read_text() + "\n").split("=== ")[1:]
+    return {name: text.removesuffix("\n") for name, text in (part.split("\n", 1) for part in parts)}
 
 
-def test_enough_names() -> None:
-    names = [name for name, _ in cases()]
-    assert len(names) == len(set(names)) >= 60
+CASES = cases()
 
 
-def test_golden() -> None:
-    assert compiled() == (HERE / "compiled.txt").read_text()
+def compiled(name: str) -> str:
+    return shown(compile_batch(CASES[name], CATALOG))
 
 
-def test_compiling_is_deterministic() -> None:
-    for _, sql in cases():
-        first, second = compile_batch(sql, CATALOG), compile_batch(sql, CATALOG)
-        assert first.fingerprint == second.fingerprint
-        assert first.matrix.tobytes() == second.matrix.tobytes()
+def test_every_query_has_its_result_and_no_other() -> None:
+    assert list(expected()) == list(CASES)
+    assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str) -> None:
+    assert compiled(name) == expected()[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiling_is_deterministic(name: str) -> None:
+    first, second = (compile_batch(CASES[name], CATALOG) for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+    assert first.matrix.tobytes() == second.matrix.tobytes()
 
 
 if __name__ == "__main__":
-    (HERE / "compiled.txt").write_text(compiled())
+    (HERE / "compiled.txt").write_text("\n".join(f"=== {name}\n{compiled(name)}" for name in CASES))
     sys.exit(0)
