@@ -20,11 +20,11 @@ from .cells import Block
 from .constants import is_constant
 from .domains import clamp
 from .ordering import to_double
-from .parse import bare
 from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation, RelationReader
 from .scalar import Scope, bounds, clamped, scalar, scalar_conditions, summands
+from .statement import bare
 
 VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
     exp.Variance: ("n - 1", "{}"),
@@ -179,8 +179,7 @@ class AggregateReader:
             if simpler is not None:
                 return simpler
         column = clamped(node, self._scope)
-        start, end = self._scope.statement.span(node)
-        measure = clamp(self._relation.base.holder, column, self._scope.statement.source, start, end)
+        measure = clamp(self._relation.base.holder, column, self._scope.statement.span(node))
         present = summands(node, self._scope) or (column,)
         return self._atom(where, present, self._relation.base.measure(measure))
 

@@ -12,7 +12,8 @@ from tacit.errors import SqlError
 from .catalog import Bound
 from .constants import Parameters, constant, is_constant
 from .names import folded
-from .parse import Limits, Statement, bare, parse_batch
+from .parse import Limits, parse_batch
+from .statement import Statement, bare
 
 Bounds = tuple[Bound | None, Bound | None]
 

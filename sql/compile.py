@@ -14,8 +14,9 @@ from .batch import BatchReader
 from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
-from .parse import Chunk, Limits, Statement, split_batch
-from .statement import read_query
+from .parse import Chunk, Limits, split_batch
+from .query import read_query
+from .statement import Statement
 from .workload import Query, Workload
 
 _MOST_ERRORS = 20
@@ -74,10 +75,7 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
     try:
         return read_query(reader, statement)
     except RecursionError:
-        raise LimitError(
-            "the statement nests too deep",
-            sql=statement.source, start=statement.start, end=statement.end, hint="write it with fewer levels",
-        ) from None  # fmt: skip
+        raise statement.error(LimitError, None, "the statement nests too deep", "write it with fewer levels") from None
 
 
 def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
 from . import scratch
-from .parse import Statement, bare
+from .statement import Statement, bare
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -166,42 +166,34 @@ def _literal(node: exp.Literal, statement: Statement) -> Constant:
             return Constant("decimal", Decimal(text))
         except (ValueError, ArithmeticError):
             pass
-    start, end = statement.span(node)
-    raise TypeMismatchError(
-        "this is not a number that tacit can read",
-        sql=statement.source, start=start, end=end, hint="write digits, with one point at most",
-    )  # fmt: skip
+    raise statement.error(
+        TypeMismatchError, node, "this is not a number that tacit can read", "write digits, with one point at most"
+    )
 
 
 def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> Constant:
     name = str(node.name)
-    start, end = statement.span(node)
     try:
         found = Constant.of(params[name])
         if found.kind == "int" and not _LEAST <= found.value <= _GREATEST:
             raise TypeError("a whole number of more than 128 bits")
         return found
     except KeyError:
-        raise ParameterError(
-            f"no value for parameter {name}: {len(params)} were given",
-            sql=statement.source, start=start, end=end, hint="give one value for each placeholder",
+        raise statement.error(
+            ParameterError, node, f"no value for parameter {name}: {len(params)} were given",
+            "give one value for each placeholder",
         ) from None  # fmt: skip
     except TypeError as error:
-        raise ParameterError(
-            f"parameter {name} cannot be used in SQL: it is {error}",
-            sql=statement.source, start=start, end=end,
-            hint="give a number, a string, a boolean, a date, a datetime without time zone, or None",
+        raise statement.error(
+            ParameterError, node, f"parameter {name} cannot be used in SQL: it is {error}",
+            "give a number, a string, a boolean, a date, a datetime without time zone, or None",
         ) from None  # fmt: skip
 
 
 def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
     """Let DuckDB evaluate the expression on its own, with the parameters written in."""
-    start, end = statement.span(node)
     if not is_constant(node):
-        raise UnsupportedSqlError(
-            "this is not a constant",
-            sql=statement.source, start=start, end=end, hint="compare one column with a constant",
-        )  # fmt: skip
+        raise statement.error(UnsupportedSqlError, node, "this is not a constant", "compare one column with a constant")
 
     def written_in(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Placeholder):
@@ -220,10 +212,9 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
         found = Constant.of(value)
         return Constant("float", found.value) if type_ == "FLOAT" and found.kind == "double" else found
     except TypeError:
-        raise TypeMismatchError(
-            "this constant has no value that a column could be compared with",
-            sql=statement.source, start=start, end=end,
-            hint="write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
+        raise statement.error(
+            TypeMismatchError, node, "this constant has no value that a column could be compared with",
+            "write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
         ) from None  # fmt: skip
 
 

@@ -18,9 +18,9 @@ from tacit.errors import TypeMismatchError, UnsupportedSqlError
 from .catalog import Column
 from .constants import Constant, constant, folded_condition, is_constant
 from .ordering import Incomparable
-from .parse import bare
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
 from .scalar import Scope, scalar
+from .statement import bare
 
 
 @dataclass(frozen=True)

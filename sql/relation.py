@@ -11,18 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
-from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
 
 from . import scratch
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Range, Table, Values
 from .functions import is_key
 from .names import folded, nearest, spelled
-from .parse import Limits, Statement, bare, parse_batch
+from .parse import Limits, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
 from .regions import IS_NULL, NOT_NULL
 from .scalar import Scope, scalar, with_domain
 from .scan import Join
+from .statement import Statement, bare
 
 MAIN = "main"
 """The schema whose tables go by their bare name."""
@@ -82,13 +83,15 @@ class RelationReader:
         if clause is None:
             return self
         if clause.args.get("recursive"):
-            raise self._error(UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out")
+            raise self._statement.error(
+                UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out"
+            )
         own: set[str] = set()
         reader = self
         for cte in clause.expressions:
             name = folded(cte.alias)
             if name in own:
-                raise self._error(
+                raise self._statement.error(
                     SqlSyntaxError, cte, f"the WITH clause has two tables named {cte.alias}", "rename one"
                 )
             own.add(name)
@@ -100,7 +103,7 @@ class RelationReader:
         """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
         clause = select.args.get("from_")
         if clause is None:
-            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
+            raise self._statement.error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
         relation = self._item(clause.this)
         joins = list(select.args.get("joins") or [])
         if isinstance(clause.this, exp.Table | exp.Subquery):
@@ -133,14 +136,14 @@ class RelationReader:
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             relation, alias = self._named(node)
         else:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
                 "write FROM table",
             )  # fmt: skip
         extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
         if extra:
             what = extra[0].upper().replace("_", " ")
-            raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
+            raise self._statement.error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
         ((_, columns),) = relation.names
         return replace(relation, names=((alias, self._renamed(columns, node)),))
 
@@ -149,13 +152,15 @@ class RelationReader:
         alias = node.args.get("alias")
         new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
         if len(new) > len(columns):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
             )
         names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
         found = {folded(name): Named(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
         if len(found) < len(names):
-            raise self._error(UnsupportedSqlError, node, "two columns have one name", "give every column its own name")
+            raise self._statement.error(
+                UnsupportedSqlError, node, "two columns have one name", "give every column its own name"
+            )
         return found
 
     def _named(self, node: exp.Table) -> tuple[Relation, str]:
@@ -178,7 +183,7 @@ class RelationReader:
         if table is None or node.catalog:
             name = spelled((schemas[-1], node.name))
             known = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
+            raise self._statement.error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
         return table
 
     def _view(self, table: Table, node: exp.Table) -> Relation:
@@ -188,7 +193,7 @@ class RelationReader:
             inner = RelationReader(self._batch, statement, schema=table.path[0] if table.path else MAIN)
             relation = inner._derived(statement.tree, statement.tree)
         except (SqlSyntaxError, UnsupportedSqlError, ValueError):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
                 "query the tables behind it",
             ) from None  # fmt: skip
@@ -202,7 +207,7 @@ class RelationReader:
     def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
         """A SELECT without aggregates: its filter and the columns it computes."""
         if not isinstance(node, exp.Select):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError,
                 place,
                 "a derived table is one SELECT that filters and projects",
@@ -211,7 +216,7 @@ class RelationReader:
         for clause, value in node.args.items():
             if value and clause not in ("expressions", "from_", "where", "with_", "joins"):
                 name = _CLAUSES.get(clause, clause.strip("_").upper())
-                raise self._error(
+                raise self._statement.error(
                     UnsupportedSqlError, place, f"a derived table with {name} is not supported",
                     "let it filter and project only, and aggregate outside",
                 )  # fmt: skip
@@ -221,7 +226,7 @@ class RelationReader:
         columns: dict[str, Named] = {}
         for named in reader._projected(node, relation):
             if folded(named.name) in columns:
-                raise self._error(
+                raise self._statement.error(
                     UnsupportedSqlError, place, f"the derived table has two columns named {named.name}",
                     "rename one with AS",
                 )  # fmt: skip
@@ -234,7 +239,7 @@ class RelationReader:
             node = item.this if isinstance(item, exp.Alias) else item
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 if any(node.args.get(k) for k in ("except_", "except", "replace", "rename")):
-                    raise self._error(
+                    raise self._statement.error(
                         UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
                     )
                 for _, columns in self._wanted(relation, node, node.table if isinstance(node, exp.Column) else ""):
@@ -268,22 +273,26 @@ class RelationReader:
     def _join(self, left: Relation, join: exp.Join) -> Relation:
         side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
         if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this,
                 f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
                 "write JOIN … ON … or LEFT JOIN … ON …",
             )  # fmt: skip
         if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
+            raise self._statement.error(
+                UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …"
+            )
         table = self._table(join.this)
         if table.view or (not join.this.db and folded(join.this.name) in self._ctes):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
+            raise self._statement.error(
+                UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it"
+            )
         alias = join.this.alias or join.this.name
         pairs = self._pairs(left, table, alias, join)
         if table.public:
             return self._public_join(left, table, alias, pairs, outer=side == "LEFT")
         if side == "LEFT":
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this, "private tables are joined by inner joins only", "write JOIN"
             )
         return self._private_join(left, table, alias, pairs, join)
@@ -300,14 +309,16 @@ class RelationReader:
             parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
             found = [self._sides(bare(part), table, alias) for part in parts]
         else:
-            raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
+            raise self._statement.error(
+                UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key"
+            )
         scope = self.scope(left)
         pairs = []
         for mine, theirs in found:
             column = table.column(theirs.name)
             if column is None:
                 known = [c.name for c in table.columns]
-                raise self._error(
+                raise self._statement.error(
                     UnknownNameError,
                     join.this,
                     f"no such column in {table.name}: {theirs.name}",
@@ -315,12 +326,12 @@ class RelationReader:
                 )
             own = scalar(mine, scope)
             if own.type != column.type:
-                raise self._error(
+                raise self._statement.error(
                     TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
                     "give both the same type in the schema",
                 )  # fmt: skip
             if not is_key(column.type):
-                raise self._error(
+                raise self._statement.error(
                     TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
                     "join on numbers, texts, dates or timestamps",
                 )  # fmt: skip
@@ -332,7 +343,7 @@ class RelationReader:
             for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
                 if isinstance(theirs, exp.Column) and folded(theirs.table) == folded(alias):
                     return mine, theirs
-        raise self._error(
+        raise self._statement.error(
             UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
         )
 
@@ -358,23 +369,23 @@ class RelationReader:
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], join: exp.Join
     ) -> Relation:
         if left.base.table.public:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this, "a join starts from the private table",
                 f"write FROM {table.name} JOIN {left.base.table.name} ON …",
             )  # fmt: skip
         unit, other = left.base.table.privacy_unit, table.privacy_unit
         if unit is None or other is None:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
                 f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
             )  # fmt: skip
         if not any(own.name == unit and not own.label and their.name == other for own, their in pairs):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
             )  # fmt: skip
         if left.joined or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip
@@ -396,18 +407,18 @@ class RelationReader:
         found = [columns[name] for _, columns in tables if name in columns]
         aliases = [alias for alias, _ in relation.names]
         if not found and not node.table and name in map(folded, aliases):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, f"{node.name} is a table here and stands for its whole row",
                 f"write {node.name}.column",
             )  # fmt: skip
         if not found:
             known = [named.name for _, columns in tables for named in columns.values()]
             shown = " and ".join(alias for alias in aliases if alias) or "the table"
-            raise self._error(
+            raise self._statement.error(
                 UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, known)
             )
         if len(found) > 1:
-            raise self._error(
+            raise self._statement.error(
                 UnknownNameError, node, f"{node.name} is a column of several tables", f"write {aliases[0]}.{node.name}"
             )
         return found[0]
@@ -417,14 +428,10 @@ class RelationReader:
         found = tuple((alias, columns) for alias, columns in relation.names if folded(wanted) in ("", folded(alias)))
         if not found or folded(node.text("db")) not in ("", MAIN) or node.text("catalog"):
             first = relation.names[0][0]
-            raise self._error(
+            raise self._statement.error(
                 UnknownNameError, node, f"no such table in this query: {wanted}", f"write {first}.{node.name}"
             )
         return found
-
-    def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
 
 
 def _stored_names(table: Table) -> dict[str, Named]:

@@ -27,7 +27,7 @@ from .catalog import Column, Range, Values
 from .constants import Parameters, bound_literal, constant, is_constant
 from .functions import Value, kind_of
 from .ordering import ordering
-from .parse import Statement, bare
+from .statement import Statement, bare
 from .total import LONGEST_READ, Prover, refusal
 
 
@@ -42,8 +42,7 @@ class Scope:
 
     def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         """An error that points at a node."""
-        start, end = self.statement.span(node)
-        return kind(message, sql=self.statement.source, start=start, end=end, hint=hint)
+        return self.statement.error(kind, node, message, hint)
 
     def constant(self, node: exp.Expr) -> Any:
         """The Python value of an expression without columns."""

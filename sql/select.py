@@ -21,9 +21,9 @@ from .functions import EXPRESSIONS, Value, kind_of
 from .grouping import Grouping, group_nodes, key_type, labels_of, sets_of, size_of
 from .names import folded
 from .ordering import to_double
-from .parse import Statement, bare
 from .relation import Relation, RelationReader
 from .scalar import rendered, with_domain
+from .statement import Statement, bare
 from .total import Prover, refusal
 from .workload import Arrangement, Computed, Key, KeyColumn, Known, Linear, Output, OutputColumn, Query, Ratio
 
@@ -77,7 +77,7 @@ class SelectReader:
         sets = self._grouping_sets(select, keys)
         size = sum(size_of([keys[i] for i in chosen]) for chosen in sets)
         if size > self._batch.limits.rows:
-            raise self._error(
+            raise self._statement.error(
                 LimitError, select.args["group"], f"GROUP BY makes {size:,} groups, too many for one batch",
                 "group by fewer columns",
             )  # fmt: skip
@@ -86,7 +86,7 @@ class SelectReader:
         arrangement = self._arrangement(select, columns)
         used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
         if self._relation is not None and all(isinstance(output, Key | Known) for output in used):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
             )
         return Query(
@@ -103,11 +103,11 @@ class SelectReader:
         """A scalar subquery's one number as a form; None when it is not linear."""
         for clause in ("group", "having", "order", "limit", "offset", "distinct"):
             if select.args.get(clause):
-                raise self._error(
+                raise self._statement.error(
                     UnsupportedSqlError, select, "a scalar subquery is one aggregate", "write (SELECT count(*) FROM …)"
                 )
         if len(select.expressions) != 1:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, select, "a scalar subquery has one column", "write (SELECT count(*) FROM …)"
             )
         self._open(select)
@@ -120,7 +120,7 @@ class SelectReader:
             if name not in _READ and value:
                 clause = _CLAUSES.get(name, name.strip("_").upper().replace("_", " "))
                 node = value[0] if isinstance(value, list) else value
-                raise self._error(
+                raise self._statement.error(
                     UnsupportedSqlError, node if isinstance(node, exp.Expr) else None, f"{clause} is not supported",
                     f"leave {clause} out; the answer is a pandas frame and can be worked on there",
                 )  # fmt: skip
@@ -158,17 +158,14 @@ class SelectReader:
 
     def _grouping(self, node: exp.Expr, text: str) -> Grouping:
         if self._relation is None:
-            raise self._error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
+            raise self._statement.error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
         column = with_domain(node, self._relations.scope(self._relation), self._batch.limits.rows)
         if not scratch.has_dtype(key_type(column)):
-            raise self._error(
+            raise self._statement.error(
                 TypeMismatchError, node, f"no frame can hold a {column.type}", "group by a CAST to another type"
             )
-        start, end = self._statement.span(node)
-        base = self._relation.base
-        found = groups(
-            base.holder, base.attribute(column), column, self._statement.source, start, end, self._batch.limits
-        )
+        base, span = self._relation.base, self._statement.span(node)
+        found = groups(base.holder, base.attribute(column), column, span, self._batch.limits)
         return Grouping(text, column, tuple(found))
 
     def _group_item(self, node: exp.Expr, select: exp.Select) -> exp.Expr:
@@ -180,7 +177,7 @@ class SelectReader:
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = _place(node)
             if not 1 <= place <= len(items):
-                raise self._error(
+                raise self._statement.error(
                     UnknownNameError, node, f"there is no column {str(node.this)[:40]} in the SELECT list",
                     f"write a number from 1 to {len(items)}",
                 )  # fmt: skip
@@ -201,7 +198,9 @@ class SelectReader:
         def index(node: exp.Expr) -> int:
             return number[self._text(self._group_item(node, select))]
 
-        too_many = self._error(LimitError, group, "too many grouping sets", "use fewer columns in CUBE or ROLLUP")
+        too_many = self._statement.error(
+            LimitError, group, "too many grouping sets", "use fewer columns in CUBE or ROLLUP"
+        )
         if any(len(cube.expressions) > _MOST_CUBED for cube in group.find_all(exp.Cube)):
             raise too_many
         products: list[list[tuple[int, ...]]] = []
@@ -289,12 +288,12 @@ class SelectReader:
 
     def _subquery(self, node: exp.Subquery) -> Form | None:
         if not isinstance(node.this, exp.Select) or any(v for k, v in node.args.items() if k not in ("this", "alias")):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, "a scalar subquery is one aggregate", "write (SELECT count(*) FROM …)"
             )
         form = SelectReader(self._batch, self._statement, self._relations).scalar_form(node.this)
         if form is None:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, "a scalar subquery is one COUNT or SUM", "write (SELECT count(*) FROM …)"
             )
         return Form(tuple((w, atom.__class__(atom.base, atom.block, True)) for w, atom in form.terms), form.offset)
@@ -303,9 +302,9 @@ class SelectReader:
         """Ask for the form's rows: one for each group."""
         factors = (form.offset, *(weight for weight, _ in form.terms))
         if not all(factor == 0 or 1 / _LARGEST <= abs(factor) <= _LARGEST for factor in factors):
-            raise LimitError(
-                "a number in this statement is too large or too small to compute with", hint="use other factors",
-                sql=self._statement.source, start=self._statement.start, end=self._statement.end,
+            raise self._statement.error(
+                LimitError, None, "a number in this statement is too large or too small to compute with",
+                "use other factors",
             )  # fmt: skip
         count = len(self._group_values())
         per_group: list[list[tuple[float, int]]] = [[] for _ in range(count)]
@@ -345,14 +344,14 @@ class SelectReader:
             if place is not None:
                 return self._item(place, leaves, node)
             self._text(node)  # an unknown name is the better error
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, f"{node.name} is neither grouped by nor aggregated",
                 f"add GROUP BY {node.name}, or write SUM({node.name})",
             )  # fmt: skip
         if isinstance(node, exp.Placeholder):
             return self._literal(node)
         if not isinstance(node, EXPRESSIONS) or isinstance(node, exp.AggFunc):
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, _output_refusal(node),
                 "write COUNT(*), COUNT(column), SUM(column) or AVG(column)",
             )  # fmt: skip
@@ -371,7 +370,7 @@ class SelectReader:
             text = found.sql("duckdb", comments=False)
             leaves.written[place] = text if isinstance(found, exp.Var) else f"({text})"
         if len(leaves.written[place]) > _LONGEST:
-            raise self._error(
+            raise self._statement.error(
                 LimitError, node, "this is too long with its aliases written out", "use each alias fewer times"
             )
         return exp.Var(this=leaves.written[place])
@@ -384,7 +383,7 @@ class SelectReader:
         if not places or (names.columns_first and self._is_column(node)):
             return None
         if places[-1] >= names.before:
-            raise self._error(
+            raise self._statement.error(
                 UnknownNameError, node, f"{node.name} is the name of a later column of the SELECT list",
                 "name a column before it is used",
             )  # fmt: skip
@@ -401,7 +400,7 @@ class SelectReader:
         """GROUPING(a, b): a bit for each key, set where a grouping set leaves it out."""
         wanted = [self._key(bare(part)) for part in node.expressions]
         if not wanted or None in wanted:
-            raise self._error(
+            raise self._statement.error(
                 UnsupportedSqlError, node, "GROUPING takes GROUP BY columns", "name columns of the GROUP BY"
             )
         values: list[int] = []
@@ -419,7 +418,9 @@ class SelectReader:
         if not any(args.get(clause) for clause in ("having", "order", "limit", "offset", "distinct")):
             return None
         if args.get("distinct") and args["distinct"].args.get("on"):
-            raise self._error(UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT")
+            raise self._statement.error(
+                UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT"
+            )
         leaves = _Leaves()
         anything = _Names(len(columns), columns_first=False)
         having = self._condition(args["having"].this, leaves, anything) if args.get("having") else ""
@@ -434,12 +435,14 @@ class SelectReader:
     def _ordered(self, part: exp.Expr, columns: tuple[OutputColumn, ...], leaves: _Leaves) -> str:
         """One term of ORDER BY. A name on its own is an alias before it is a column; inside an expression it is not."""
         if not isinstance(part, exp.Ordered) or isinstance(part.this, exp.Var):
-            raise self._error(UnsupportedSqlError, part, "this ORDER BY is not supported", "write ORDER BY column")
+            raise self._statement.error(
+                UnsupportedSqlError, part, "this ORDER BY is not supported", "write ORDER BY column"
+            )
         node = bare(part.this)
         if isinstance(node, exp.Literal) and not node.is_string:
             place = _place(node)
             if not 1 <= place <= len(columns):
-                raise self._error(
+                raise self._statement.error(
                     UnknownNameError, node, f"there is no column {str(node.this)[:40]} in the SELECT list",
                     f"write a number from 1 to {len(columns)}",
                 )  # fmt: skip
@@ -465,7 +468,7 @@ class SelectReader:
             leaf=lambda part: Value(kind_of(self._type(node, part.sql("duckdb"), leaves)), 1, 0, False),
             write=lambda part: part.sql("duckdb"),
             bind=lambda part: scratch.type_of(part.sql("duckdb"), self._leaf_types(leaves)),
-            error=lambda kind, _, message, hint: self._error(kind, node, message, hint),
+            error=lambda kind, _, message, hint: self._statement.error(kind, node, message, hint),
         ).prove(tree)
         return tree.sql("duckdb", comments=False)
 
@@ -474,7 +477,7 @@ class SelectReader:
         sql = self._total(node, leaves, names)
         type_ = self._type(node, sql, leaves)
         if type_ not in ("BOOLEAN", '"NULL"'):
-            raise self._error(
+            raise self._statement.error(
                 TypeMismatchError, node, f"HAVING takes a condition, and this is a {type_}", "write HAVING count(*) > 0"
             )
         return sql
@@ -482,7 +485,7 @@ class SelectReader:
     def _type(self, node: exp.Expr, sql: str, leaves: _Leaves) -> str:
         type_ = scratch.type_of(sql, self._leaf_types(leaves))
         if type_ is None or not scratch.has_dtype(type_):
-            raise self._error(
+            raise self._statement.error(
                 TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
             )
         return type_
@@ -494,14 +497,16 @@ class SelectReader:
         value = self._constant(count) if is_constant(count) else None
         extra = [k for k, v in node.args.items() if v and k not in ("expression", "this", "offset")]
         if not isinstance(value, int) or isinstance(value, bool) or value < 0 or extra:
-            raise self._error(UnsupportedSqlError, node, "LIMIT and OFFSET take a whole number", "write LIMIT 10")
+            raise self._statement.error(
+                UnsupportedSqlError, node, "LIMIT and OFFSET take a whole number", "write LIMIT 10"
+            )
         return min(value, self._batch.limits.rows)  # there are no more rows than that
 
     # names, texts, errors
 
     def _reader(self, node: exp.Expr) -> AggregateReader:
         if self._aggregates is None:
-            raise self._error(UnsupportedSqlError, node, "there is no table to aggregate", "add FROM table")
+            raise self._statement.error(UnsupportedSqlError, node, "there is no table to aggregate", "add FROM table")
         return self._aggregates
 
     def _key(self, node: exp.Expr) -> int | None:
@@ -519,7 +524,9 @@ class SelectReader:
     def _text(self, node: exp.Expr) -> str:
         """What identifies an expression over the row."""
         if self._relation is None:
-            raise self._error(UnknownNameError, node, "there is no table that has this column", "add FROM table")
+            raise self._statement.error(
+                UnknownNameError, node, "there is no table that has this column", "add FROM table"
+            )
         return rendered(bare(node), self._relations.scope(self._relation))
 
     def _constant(self, node: exp.Expr) -> Any:
@@ -527,10 +534,6 @@ class SelectReader:
 
     def _literal(self, node: exp.Placeholder) -> exp.Expr:
         return bound_literal(node, self._statement, self._batch.params)
-
-    def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
 
 
 def _plain(item: exp.Expr) -> exp.Expr:
