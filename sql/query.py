@@ -8,7 +8,7 @@ from tacit.errors import SqlError, UnsupportedSqlError
 from .batch import BatchReader
 from .present import is_number
 from .relation import RelationReader
-from .select import SelectReader
+from .select import read_select
 from .statement import Statement
 from .workload import Computed, Key, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
 
@@ -25,7 +25,7 @@ def read_query(batch: BatchReader, statement: Statement) -> Query:
         raise statement.error(
             UnsupportedSqlError, tree, f"tacit answers SELECT and nothing else, not {what}", "write a SELECT"
         )
-    return SelectReader(batch, statement, RelationReader(batch, statement)).read(tree)
+    return read_select(batch, statement, RelationReader(batch, statement), tree)
 
 
 class _UnionReader:
@@ -37,9 +37,8 @@ class _UnionReader:
 
     def read(self, union: exp.Union) -> Query:
         relations = RelationReader(self._batch, self._statement).with_ctes(union)
-        parts = [
-            SelectReader(self._batch, self._statement, relations).read(node) for node in self._branches(union, union)
-        ]
+        selects = self._branches(union, union)
+        parts = [read_select(self._batch, self._statement, relations, select) for select in selects]
         first = parts[0]
         if any(len(part.columns) != len(first.columns) for part in parts):
             raise self._error(union, "the queries of a UNION ALL must have as many columns each", "make them equal")
