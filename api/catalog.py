@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from tacit.sql import Catalog, Column, Range, Table, Values
-from tacit.sql.functions import is_key
+from tacit.sql.dialect import frame as typed_frame
+from tacit.sql.dialect import is_key
 from tacit.sql.names import folded, meanings
-from tacit.sql.scratch import frame as typed_frame
 
 from .errors import PolicyError
 from .policy import ColumnPolicy, Policy, TablePolicy, policy_error, show, suggestion

@@ -1,6 +1,6 @@
 """SQL text in, a workload matrix out; and the generated scan that builds the vector of unit counts."""
 
-from .backends.duckdb import open_source
+from .backends.duckdb.source import open_source
 from .catalog import Catalog, Column, Range, Table, Values
 from .compile import compile_batch
 from .parse import Limits

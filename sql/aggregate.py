@@ -18,8 +18,8 @@ from .batch import BatchReader, TableBatch
 from .catalog import Column
 from .cells import Block
 from .constants import is_constant
+from .dialect import to_double
 from .domains import clamp
-from .ordering import to_double
 from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation, RelationReader

@@ -6,6 +6,7 @@ from sqlglot import exp
 from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
 from .constants import is_constant
+from .dialect import kind_of
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection
 from .statement import bare
@@ -31,7 +32,7 @@ def _condition(node: exp.Expr, selection: Selection, released: ReleasedReader, l
     """HAVING. What is no condition would be cast to one outside the TRY, where it can fail."""
     sql = released.total(node, leaves, Aliases(len(selection.items), columns_first=False))
     type_ = released.type(node, sql, leaves)
-    if type_ not in ("BOOLEAN", '"NULL"'):
+    if kind_of(type_) not in ("truth", "null"):
         raise selection.error(
             TypeMismatchError, node, f"HAVING takes a condition, and this is a {type_}", "write HAVING count(*) > 0"
         )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
+from .literals import MOST_DIGITS, NULL, Constant
 from .statement import Statement, bare
 
 Params = Sequence[Any] | Mapping[str, Any] | None
@@ -30,52 +27,6 @@ _LONGEST_NUMBER = 400
 """Digits; DuckDB's own numbers end far earlier."""
 _LEAST, _GREATEST = -(2**127), 2**128 - 1
 """The ends of HUGEINT and UHUGEINT: DuckDB has no arithmetic for whole numbers beyond them."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A value and the literal type that DuckDB would give it."""
-
-    kind: str
-    """"null", "bool", "int", "decimal", "double", "float", "string", "date" or "timestamp"."""
-    value: Any
-
-    @staticmethod
-    def of(value: Any) -> Constant:
-        """The constant that a Python value stands for; raises TypeError for what has no SQL form here."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or value is pd.NaT or value is pd.NA:
-            return NULL
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            raise TypeError("a timestamp with a time zone")
-        if isinstance(value, Decimal):
-            return Constant("decimal", value) if _fits_decimal(value) else Constant("double", float(value))
-        for kind, type_ in _KINDS:
-            if isinstance(value, type_):
-                return Constant(kind, value)
-        raise TypeError(type(value).__name__)
-
-
-_KINDS: tuple[tuple[str, type], ...] = (
-    ("bool", bool),
-    ("int", int),
-    ("double", float),
-    ("string", str),
-    ("timestamp", datetime),
-    ("date", date),
-)
-NULL = Constant("null", None)
-_MOST_DIGITS = 38
-"""Of a DECIMAL; DuckDB takes a number with a point and more digits for a DOUBLE."""
-
-
-def _fits_decimal(value: Decimal) -> bool:
-    """Whether a DECIMAL can hold the number exactly; raises TypeError for NaN and infinity."""
-    _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        raise TypeError("a decimal that is not finite")
-    return max(len(digits) + max(exponent, 0), -exponent) <= _MOST_DIGITS
 
 
 class Parameters:
@@ -161,7 +112,7 @@ def _literal(node: exp.Literal, statement: Statement) -> Constant:
         try:
             if text.isdigit():
                 return Constant("int", int(text))
-            if "e" in text.lower() or sum(map(str.isdigit, text)) > _MOST_DIGITS:
+            if "e" in text.lower() or sum(map(str.isdigit, text)) > MOST_DIGITS:
                 return Constant("double", float(text))
             return Constant("decimal", Decimal(text))
         except (ValueError, ArithmeticError):
@@ -200,7 +151,7 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
             return bound_literal(part, statement, params)
         return part
 
-    folded = scratch.fold(node.copy().transform(written_in).sql("duckdb"))
+    folded = dialect.fold(dialect.write(node.copy().transform(written_in)))
     try:
         if folded is None:
             raise TypeError
@@ -230,7 +181,7 @@ def folded_condition(node: exp.Expr, statement: Statement, params: Parameters) -
 
 def _as_literal(value: Constant) -> exp.Expr:
     if value.kind in ("date", "timestamp"):
-        return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect="duckdb")
+        return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect=dialect.DUCKDB)
     if value.kind == "decimal":  # Python would write 1E+30, which SQL reads as a DOUBLE
         size = exp.Literal.number(f"{value.value.copy_abs():f}")
         return exp.Neg(this=size) if value.value.is_signed() else size

@@ -12,8 +12,9 @@ from typing import Any
 from tacit.errors import DomainError, LimitError, TypeMismatchError
 
 from .catalog import Column, Range, Table, Values
-from .constants import Constant
-from .ordering import Incomparable, ordering
+from .dialect import kind_of, ordering
+from .literals import Constant
+from .ordering import Incomparable
 from .parse import Limits
 from .predicate import Asks, Negated, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
@@ -74,7 +75,7 @@ def groups(
     domain = column.domain
     if isinstance(domain, Values):
         values = list(domain.values)
-    elif column.type == "BOOLEAN":
+    elif kind_of(column.type) == "truth":
         values = [False, True]
     elif isinstance(domain, Range) and order.discrete:
         values = _listed(domain, attribute, column, limits, span)

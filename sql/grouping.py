@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .aggregate import AGGREGATES
 from .catalog import Column, Values
 from .constants import is_constant
@@ -170,7 +170,7 @@ def _key(selection: Selection, node: exp.Expr, text: str) -> GroupKey:
         raise selection.error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
     limits, base = selection.batch.limits, selection.relation.base
     column = with_domain(node, selection.relations.scope(selection.relation), limits.rows)
-    if not scratch.has_dtype(key_type(column)):
+    if not dialect.has_dtype(key_type(column)):
         raise selection.error(
             TypeMismatchError, node, f"no frame can hold a {column.type}", "group by a CAST to another type"
         )

@@ -10,8 +10,8 @@ from tacit.errors import LimitError, UnsupportedSqlError
 
 from .aggregate import Form, keyed
 from .constants import is_constant
+from .dialect import to_double
 from .grouping import Groups
-from .ordering import to_double
 from .selection import Selection, unaliased
 from .statement import bare
 from .workload import Linear

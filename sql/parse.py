@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 from tacit.errors import LimitError, ParameterError, SqlError, SqlSyntaxError, UnsupportedSqlError
 from tacit.process import deep_recursion
 
+from . import dialect
 from .statement import Span, Statement
-
-DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -106,7 +104,7 @@ def split_batch(batch: str | Sequence[str], limits: Limits) -> list[Chunk]:
 
 def _chunks(text: str) -> Iterator[Chunk]:
     try:
-        tokens = DUCKDB.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
+        tokens = dialect.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
     except TokenError:
         unclosed = Span(text, _unclosed(text), len(text))
         yield Chunk(text, [], unclosed.error(SqlSyntaxError, "a quote or a comment is not closed", "close it"))
@@ -178,7 +176,7 @@ def _parse_one(tokens: list[Token], source: str, limits: Limits) -> Statement:
         )  # fmt: skip
     try:
         with deep_recursion(_FRAMES):
-            trees = DUCKDB.parser().parse(tokens, source)
+            trees = dialect.parse(tokens, source)
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except RecursionError:

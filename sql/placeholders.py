@@ -10,7 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 from tacit.errors import ParameterError
 
-from .parse import DUCKDB
+from . import dialect
 
 
 def positional(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
@@ -46,7 +46,7 @@ def uses(sql: str, names: Collection[str]) -> bool:
 def _placeholders(sql: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and name of every ``:name`` and ``$name``; none where the text cannot be tokenized."""
     try:
-        tokens = DUCKDB.tokenize(sql)
+        tokens = dialect.tokenize(sql)
     except TokenError:
         return  # the compiler reports where the text breaks
     for sign, name in pairwise(tokens):

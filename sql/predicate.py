@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
+from . import dialect
 from .catalog import Column
-from .constants import Constant, constant, folded_condition, is_constant
+from .constants import constant, folded_condition, is_constant
+from .literals import Constant
 from .ordering import Incomparable
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
 from .scalar import Scope, scalar
@@ -224,11 +226,11 @@ class PredicateReader:
     def _condition(self, node: exp.Expr) -> Predicate:
         """A condition that is a column of its own: true, false or NULL for each row."""
         column = scalar(node, self._scope)
-        if column.type != "BOOLEAN":
+        if dialect.kind_of(column.type) != "truth":
             raise self._scope.error(
                 TypeMismatchError,
                 node,
-                f"{node.sql('duckdb')[:60]} is a {column.type}, not a condition",
+                f"{dialect.write(node, comments=True)[:60]} is a {column.type}, not a condition",
                 "compare it with something, as in age <> 0",
             )
         attribute = self._attribute(column)

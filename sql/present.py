@@ -14,13 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.errors import NotSupportedError
 
-from .scratch import REFUSALS, evaluate, frame
+from .dialect import REFUSALS, evaluate, frame, is_numeric
 from .workload import Computed, Key, Known, Linear, Output, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
-
-_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
-            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BIGNUM")  # fmt: skip
 
 
 def is_number(output: Output) -> bool:
@@ -28,7 +25,7 @@ def is_number(output: Output) -> bool:
     if isinstance(output, Stacked):
         return all(is_number(part) for _, part in output.parts)
     if isinstance(output, Computed):
-        return output.type.partition("(")[0] in _NUMERIC
+        return is_numeric(output.type)
     return isinstance(output, Linear | Ratio)
 
 

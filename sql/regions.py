@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalog import Column
-from .constants import Constant
-from .ordering import Cut, Incomparable, Ordering, Place, comparison_type, ordering
+from .dialect import comparison_type, ordering
+from .literals import Constant
+from .ordering import Cut, Incomparable, Ordering, Place
 
 FALSE, UNKNOWN, TRUE = np.uint8(0), np.uint8(1), np.uint8(2)
 Truth = NDArray[np.uint8]

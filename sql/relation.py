@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from tacit.errors import SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .batch import BatchReader, TableBatch
 from .catalog import Column, Range, Table, Values
-from .functions import is_key
 from .names import folded, nearest, spelled
 from .parse import Limits, parse_batch
 from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
@@ -265,8 +264,8 @@ class RelationReader:
         tables = tuple(
             (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
         )
-        text = item.sql("duckdb", normalize_functions=False)
-        return scratch.display_name(text, relations, tables) or text
+        text = dialect.write(item, comments=True, functions_as_typed=True)
+        return dialect.display_name(text, relations, tables) or text
 
     # joins
 
@@ -330,7 +329,7 @@ class RelationReader:
                     TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
                     "give both the same type in the schema",
                 )  # fmt: skip
-            if not is_key(column.type):
+            if not dialect.is_key(column.type):
                 raise self._statement.error(
                     TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
                     "join on numbers, texts, dates or timestamps",

@@ -13,13 +13,14 @@ from typing import Any
 from sqlglot import exp
 from tacit.errors import LimitError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .aggregate import VARIANCES
 from .constants import is_constant
-from .functions import EXPRESSIONS, Value, kind_of
+from .dialect import EXPRESSIONS, kind_of
 from .grouping import Groups, key_type
 from .linear import LinearReader
 from .selection import Aliases, Selection, unaliased
+from .signature import Value
 from .statement import bare
 from .total import Prover, refusal
 from .workload import Known, Linear
@@ -53,23 +54,23 @@ class ReleasedReader:
         """The expression as SQL that ``TRY`` makes total: an answer must not fail after it was paid for."""
         tree = self._rewritten(node, leaves, aliases)
         Prover(
-            leaf=lambda part: Value(kind_of(self.type(node, part.sql("duckdb"), leaves)), 1, 0, False),
-            write=lambda part: part.sql("duckdb"),
-            bind=lambda part: scratch.type_of(part.sql("duckdb"), self._types(leaves)),
+            leaf=lambda part: Value(kind_of(self.type(node, dialect.write(part), leaves)), 1, 0, False),
+            write=dialect.write,
+            bind=lambda part: dialect.type_of(dialect.write(part), self._types(leaves)),
             error=lambda kind, _, message, hint: self._selection.error(kind, node, message, hint),
         ).prove(tree)
-        return tree.sql("duckdb", comments=False)
+        return dialect.write(tree)
 
     def total(self, node: exp.Expr, leaves: Leaves, aliases: Aliases) -> str:
         """The same with its ``TRY``; refused where it has no type."""
-        sql = f"TRY({self.proven(node, leaves, aliases)})"
+        sql = dialect.guarded(self.proven(node, leaves, aliases))
         self.type(node, sql, leaves)
         return sql
 
     def type(self, node: exp.Expr, sql: str, leaves: Leaves) -> str:
         """The type of SQL over the leaves and the keys; ``node`` is underlined where it has none."""
-        type_ = scratch.type_of(sql, self._types(leaves))
-        if type_ is None or not scratch.has_dtype(type_):
+        type_ = dialect.type_of(sql, self._types(leaves))
+        if type_ is None or not dialect.has_dtype(type_):
             raise self._selection.error(
                 TypeMismatchError, node, "DuckDB cannot compute this", "check the types, or compute it in pandas"
             )
@@ -133,7 +134,7 @@ class ReleasedReader:
             )  # fmt: skip
         if item not in leaves.items:
             tree = self._rewritten(unaliased(self._selection.items[item]), leaves, Aliases(item))
-            text = tree.sql("duckdb", comments=False)
+            text = dialect.write(tree)
             leaves.items[item] = text if isinstance(tree, exp.Var) else f"({text})"
         if len(leaves.items[item]) > _LONGEST:
             raise self._selection.error(

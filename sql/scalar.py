@@ -1,11 +1,11 @@
 """Expressions over one row: what they compute, their type, and what is known of their values.
 
 A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. What it may be
-made of is a closed list (``functions.py``), and each expression is proven total (``total.py``). What is left are errors
-of a value, a cast or an overflow, which ``TRY`` turns into NULL.
+made of is a closed list (``backends/duckdb/functions.py``), and each expression is proven total (``total.py``). What is
+left are errors of a value, a cast or an overflow, which ``TRY`` turns into NULL.
 
-``TRY`` alone does not hold where DuckDB's optimizer is at work: it takes subexpressions that occur twice out of their
-``TRY`` and computes them on their own, where they raise. So the scan runs without the optimizer (``scratch.meaning``).
+``TRY`` alone is not enough where DuckDB's optimizer runs: it takes subexpressions that occur twice out of their ``TRY``
+and computes them separately, where they raise. So the scan runs without the optimizer (``settings.meaning``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .catalog import Column, Range, Values
 from .constants import Parameters, bound_literal, constant, is_constant
-from .functions import Value, kind_of
-from .ordering import ordering
+from .dialect import kind_of, ordering
+from .signature import Value
 from .statement import Statement, bare
 from .total import LONGEST_READ, Prover, refusal
 
@@ -84,7 +84,7 @@ def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         )
     short = known.made or known.kind == "text"
     safe = rendered(node, scope, value, short=True) if short else sql
-    return Column(sql, type_, True, None, f"TRY({safe})", inputs, (known.times, known.plus))
+    return Column(sql, type_, True, None, dialect.guarded(safe), inputs, (known.times, known.plus))
 
 
 def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
@@ -92,7 +92,7 @@ def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
 
 
 def _type(sql: str, inputs: tuple[Column, ...]) -> str | None:
-    return scratch.type_of(sql, tuple((c.name, c.type) for c in inputs))
+    return dialect.type_of(sql, tuple((c.name, c.type) for c in inputs))
 
 
 def _known(node: exp.Expr, scope: Scope) -> Value:
@@ -120,21 +120,17 @@ def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         if isinstance(part, exp.Column):
             column = scope.resolve(part)
             if short and kind_of(column.type) == "text" and not column.expression:
-                return exp.Var(this=_short(column.reference))
+                return exp.Var(this=dialect.short(column.reference, LONGEST_READ))
             clamps = value is not None and not _in_condition(part)
             return exp.Var(this=value(column) if clamps and value is not None else column.reference)
         if isinstance(part, exp.Placeholder):
             return bound_literal(part, scope.statement, scope.params)
         return part
 
-    sql = node.copy().transform(replaced).sql("duckdb", comments=False)
+    sql = dialect.write(node.copy().transform(replaced))
     if len(sql) > _LONGEST:
         raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
     return sql
-
-
-def _short(reference: str) -> str:
-    return f"(CASE WHEN strlen(CAST({reference} AS VARCHAR)) <= {LONGEST_READ} THEN {reference} END)"
 
 
 _LONGEST = 20_000
@@ -182,14 +178,14 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
         if all(result is None or is_constant(result) for result in results):
             return _constants(results, column, scope)
     if not column.inputs:
-        only = scratch.fold(column.expression)
-        return None if only is None else (Values(scratch.distinct(only[:1])), only[0] is None)
-    if column.type == "BOOLEAN":
+        only = dialect.fold(column.expression)
+        return None if only is None else (Values(dialect.distinct(only[:1])), only[0] is None)
+    if kind_of(column.type) == "truth":
         return Values((False, True)), True
     lists = [_listed(c) for c in column.inputs]
     if math.prod(len(values or ()) for values in lists) not in range(1, limit):
         return None
-    found = scratch.map_values(
+    found = dialect.map_values(
         column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
     )
     return None if found is None else (Values(found), True)
@@ -200,11 +196,11 @@ def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> 
     values: list[Any] = []
     for result in results:
         sql = "NULL" if result is None else rendered(result, scope)
-        folded = scratch.fold(f"CAST({sql} AS {column.type})")
+        folded = dialect.fold(f"CAST({sql} AS {column.type})")
         if folded is None:
             return None
         values.append(folded[0])
-    return Values(scratch.distinct(values)), None in values
+    return Values(dialect.distinct(values)), None in values
 
 
 def scalar_conditions(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
@@ -223,7 +219,7 @@ def _listed(column: Column) -> tuple[Any, ...] | None:
     """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
     order = ordering(column.type)
     null = (None,) if column.nullable else ()
-    if column.type == "BOOLEAN":
+    if kind_of(column.type) == "truth":
         return (False, True, *null)
     if isinstance(column.domain, Values) and column.domain.other is None:
         return (*column.domain.values, *null)
@@ -357,7 +353,7 @@ _ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.
 
 
 def _is_clamped(column: Column) -> bool:
-    return column.type != "BOOLEAN" and column_bounds(column) is not None
+    return kind_of(column.type) != "truth" and column_bounds(column) is not None
 
 
 def _clamp_words(column: Column) -> str:
@@ -369,6 +365,6 @@ def _clamp_sql(column: Column) -> str:
     ends = column_bounds(column)
     if ends is None or not _is_clamped(column):
         return column.reference
-    low, high = (f"CAST('{end!r}' AS DOUBLE)" for end in ends)
+    low, high = map(dialect.double, ends)
     value = column.reference
     return f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"

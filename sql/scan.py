@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,24 @@ class Scan:
     def cells(self) -> int:
         """Number of cells."""
         return self.columns.stop - self.columns.start  # type: ignore[no-any-return]
+
+    def in_cells(self, groups: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        """The integer vector x of the table, from the groups that the engine's scan returned.
+
+        ``groups`` are its columns: the region of each group on every axis, then its sum in every corner of the clamps.
+        Sums are added in two halves of 32 bits, so that none wraps around, and end at the largest int64.
+        """
+        keys, sums = groups[: len(self.regions)], groups[len(self.regions) :]
+        corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
+        cells = corners[tuple(key.astype(np.int64) for key in keys)].reshape(-1, len(sums))
+        amounts = np.stack(sums, axis=-1).astype(np.int64).reshape(-1, len(sums))
+        counted = cells >= 0
+        upper, lower = np.zeros(self.cells, dtype=np.int64), np.zeros(self.cells, dtype=np.int64)
+        np.add.at(upper, cells[counted], amounts[counted] >> 32)
+        np.add.at(lower, cells[counted], amounts[counted] & 0xFFFFFFFF)
+        largest = np.iinfo(np.int64).max
+        totals = (min((int(u) << 32) + int(v), largest) for u, v in zip(upper, lower, strict=True))
+        return np.fromiter(totals, dtype=np.int64, count=self.cells)
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from tacit.errors import UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .arrangement import read_arrangement
 from .batch import BatchReader
 from .grouping import Groups, key_type, read_groups
@@ -71,7 +71,7 @@ class _OutputReader:
         sql = self.released.proven(node, leaves, aliases)
         type_ = self.released.type(node, sql, leaves)
         if not leaves.numbers and not any(f"k{i}" in sql for i in range(len(self._groups.keys))):
-            constant = scratch.fold(sql)
+            constant = dialect.fold(sql)
             if constant is not None:
                 return Known((constant[0],) * len(self._groups.values))
         return Computed(sql, tuple(leaves.numbers), type_)

@@ -1,7 +1,7 @@
 """The proof that an expression cannot fail on any row, made before the row's table is charged for.
 
-``prove`` walks the expression and refuses what is not on the list of ``functions.py`` for the kinds of values that it
-is given. Constant parts are computed once, here, where their errors can be shown.
+``prove`` walks the expression and refuses what is not on the list of functions for the kinds of values that it
+is given. ConstantArgument parts are computed once, here, where their errors can be shown.
 
 Guarantee. Let e be an expression that ``prove`` accepts. Then ``CASE WHEN hash(c) IS NOT NULL THEN TRY(e) END`` has a
 value or NULL for every row, in every order and company of rows: by induction over its tree, each function is on the
@@ -18,25 +18,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .constants import is_too_large
-from .functions import (
-    LONGEST_WORD,
-    NAMED,
-    NUMBER,
-    PLAIN,
-    RULES,
-    SPANS,
-    TRUTH,
-    WORDS,
-    Constant,
-    Rule,
-    Takes,
-    Unit,
-    Value,
-    cast_kind,
-    kind_of,
-)
+from .dialect import BY_NAME, BY_NODE, NUMBER, PLAIN, SPANS, TRUTH, WORDS, cast_kind, kind_of
+from .signature import LONGEST_WORD, ConstantArgument, DatePart, Signature, Takes, Value
 
 LONGEST_READ = 1 << 16
 """Bytes. Inside an expression that makes a text, a longer stored text counts as NULL (see ``scalar.rendered``)."""
@@ -105,18 +90,18 @@ class Prover:
             return self._escape(node)
         if isinstance(node, exp.Anonymous):
             return self._named(node)
-        rule = RULES.get(type(node))
+        rule = BY_NODE.get(type(node))
         if rule is None:
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
         return self._apply(node, rule, dict(node.args))
 
     def _named(self, node: exp.Anonymous) -> Value:
-        rule = NAMED.get(str(node.this).lower())
+        rule = BY_NAME.get(str(node.this).lower())
         if rule is None or len(node.expressions) != len(rule.takes):
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
         return self._apply(node, rule, {str(i): argument for i, argument in enumerate(node.expressions)})
 
-    def _apply(self, node: exp.Expr, rule: Rule, given: dict[str, object]) -> Value:
+    def _apply(self, node: exp.Expr, rule: Signature, given: dict[str, object]) -> Value:
         """One function: every argument of a kind that it takes, and a kind that comes out."""
         arguments: list[exp.Expr] = []
         values: list[Value] = []
@@ -127,7 +112,7 @@ class Prover:
             for part in argument if isinstance(argument, list) else [argument]:
                 if takes is None or not isinstance(part, exp.Expr):
                     raise self._not_taken(node, name)
-                if isinstance(takes, Unit):
+                if isinstance(takes, DatePart):
                     self._unit(node, part, takes)
                     continue
                 values.append(self._argument(node, part, takes))
@@ -155,7 +140,7 @@ class Prover:
             if type_ is None or value.kind != "text":
                 continue
             written = self.write(part)
-            if scratch.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
+            if dialect.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
                 raise self.error(
                     TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
                 )
@@ -167,8 +152,8 @@ class Prover:
 
     def _argument(self, node: exp.Expr, part: exp.Expr, takes: Takes) -> Value:
         value = self._value(part)
-        assert not isinstance(takes, Unit)
-        kinds = takes.kinds if isinstance(takes, Constant) else takes
+        assert not isinstance(takes, DatePart)
+        kinds = takes.kinds if isinstance(takes, ConstantArgument) else takes
         if value.kind not in kinds:
             wanted = ", ".join(word for kind, word in _WORDS.items() if kind in kinds)
             raise self.error(
@@ -177,11 +162,11 @@ class Prover:
                 else "check the types, or add a CAST",
             )  # fmt: skip
         fixed = isinstance(part, exp.Literal | exp.Boolean | exp.Null)
-        if isinstance(takes, Constant) and not (fixed and takes.holds(part.args.get("this"))):
+        if isinstance(takes, ConstantArgument) and not (fixed and takes.holds(part.args.get("this"))):
             raise self.error(UnsupportedSqlError, part, f"{_name(node)} takes a constant here", "write it in quotes")
         return value
 
-    def _given(self, node: exp.Expr, rule: Rule, values: Sequence[Value]) -> str:
+    def _given(self, node: exp.Expr, rule: Signature, values: Sequence[Value]) -> str:
         kind = rule.gives if isinstance(rule.gives, str) else rule.gives(values)
         if kind == "bound":
             kind = self._bound(node, values)
@@ -206,7 +191,7 @@ class Prover:
         return kind
 
     def _joined(
-        self, node: exp.Expr, kind: str, rule: Rule | None, parts: Sequence[exp.Expr], values: Sequence[Value]
+        self, node: exp.Expr, kind: str, rule: Signature | None, parts: Sequence[exp.Expr], values: Sequence[Value]
     ) -> Value:
         """The value of a function of proven arguments; constants among others are computed now."""
         constant = all(value.constant for value in values)
@@ -259,7 +244,7 @@ class Prover:
         extra = [n for n, v in node.args.items() if v and n not in ("this", "to", "safe")]
         if kind is None or extra:
             raise self.error(
-                UnsupportedSqlError, node, f"a value cannot be cast to {node.args['to'].sql('duckdb')[:40]} here",
+                UnsupportedSqlError, node, f"a value cannot be cast to {dialect.write(node.args['to'])[:40]} here",
                 "cast to a number, a text, a date, a timestamp or a truth value",
             )  # fmt: skip
         value = self._argument(node, node.this, WORDS if kind == "text" else PLAIN)
@@ -288,9 +273,9 @@ class Prover:
                 UnsupportedSqlError, node, "this pattern does not go with its ESCAPE",
                 "escape with one ASCII character that is not % or _, and let the pattern not end with it",
             )  # fmt: skip
-        return self._apply(match, RULES[type(match)], dict(match.args))
+        return self._apply(match, BY_NODE[type(match)], dict(match.args))
 
-    def _unit(self, node: exp.Expr, part: exp.Expr, unit: Unit) -> None:
+    def _unit(self, node: exp.Expr, part: exp.Expr, unit: DatePart) -> None:
         named = isinstance(part, exp.Var) or (isinstance(part, exp.Literal) and part.is_string)
         if not named or part.name.lower() not in unit.names:
             raise self.error(
@@ -303,7 +288,7 @@ class Prover:
         plain = node.this if isinstance(node, exp.Paren) else node
         if isinstance(plain, exp.Literal | exp.Boolean | exp.Null):
             return
-        if scratch.fold(self.write(node)) is None:
+        if dialect.fold(self.write(node)) is None:
             raise self.error(TypeMismatchError, node, "this has no value", "check the constants in it")
 
 

@@ -16,8 +16,10 @@ import pytest
 from sqlglot import exp
 from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
 from tacit.errors import SqlError, TypeMismatchError
-from tacit.sql.extremes import extremes
-from tacit.sql.functions import CASTS, SPANS, Rule, Unit, kind_of
+from tacit.sql.backends.duckdb.extremes import extremes
+from tacit.sql.backends.duckdb.functions import CASTS, SPANS
+from tacit.sql.backends.duckdb.types import kind_of
+from tacit.sql.signature import DatePart, Signature
 
 LONG = os.environ.get("TACIT_AUDIT") == "long"
 
@@ -51,7 +53,7 @@ def run(connection: duckdb.DuckDBPyConnection, nodes: list[exp.Expr]) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e[0] if isinstance(e[0], str) else e[0].__name__)
 def test_no_accepted_function_fails_on_any_extreme(
-    tables: duckdb.DuckDBPyConnection, entry: tuple[type[exp.Expr] | str, Rule]
+    tables: duckdb.DuckDBPyConnection, entry: tuple[type[exp.Expr] | str, Signature]
 ) -> None:
     node, rule = entry
     arity = free_arguments(rule)
@@ -82,7 +84,7 @@ def test_no_cast_fails_on_any_extreme(tables: duckdb.DuckDBPyConnection) -> None
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e[0] if isinstance(e[0], str) else e[0].__name__)
-def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[type[exp.Expr] | str, Rule]) -> None:
+def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[type[exp.Expr] | str, Signature]) -> None:
     node, rule = entry
     for chosen in itertools.product(SOME, repeat=min(free_arguments(rule), 2)):
         for one in built(node, rule, (*chosen, *("INTEGER",) * (free_arguments(rule) - len(chosen)))):
@@ -98,7 +100,7 @@ def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) 
         run(tables, [nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
 
 
-TAKE_UNITS = [entry for entry in ENTRIES if any(isinstance(takes, Unit) for takes in entry[1].takes.values())]
+TAKE_UNITS = [entry for entry in ENTRIES if any(isinstance(takes, DatePart) for takes in entry[1].takes.values())]
 
 
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])

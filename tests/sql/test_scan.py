@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tacit.errors import OperationalError, PolicyError
 from tacit.sql import Catalog, Column, Range, Source, Table, compile_batch, open_source
-from tacit.sql.backends.duckdb import render
+from tacit.sql.backends.duckdb.scan_sql import render
+from tacit.sql.backends.duckdb.text import quote
 from tacit.sql.scan import UNIT
-from tacit.sql.scratch import quote
 
 
 def catalog_of(source: Source, **changes: object) -> Catalog:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 from tacit.errors import SqlError
-from tacit.sql import scratch
-from tacit.sql.functions import CASTS, NAMED, RULES, Constant, Rule, Unit, Value, kind_of
+from tacit.sql import dialect
+from tacit.sql.backends.duckdb.functions import BY_NAME, BY_NODE, CASTS
+from tacit.sql.dialect import kind_of
+from tacit.sql.signature import ConstantArgument, DatePart, Signature, Value
 from tacit.sql.total import Prover
 
 SOME = (
@@ -37,7 +39,7 @@ def refuse(kind: type[SqlError], node: exp.Expr, message: str, hint: str) -> Sql
 
 def bound(node: exp.Expr) -> str | None:
     columns = {part.name for part in node.find_all(exp.Column)}
-    return scratch.type_of(node.sql("duckdb"), tuple((name, TYPE_OF[name]) for name in columns))
+    return dialect.type_of(node.sql("duckdb"), tuple((name, TYPE_OF[name]) for name in columns))
 
 
 PROVER = Prover(
@@ -57,16 +59,16 @@ def accepted(node: exp.Expr) -> Value | None:
     return known if bound(node) is not None else None
 
 
-def built(node: type[exp.Expr] | str, rule: Rule, types: tuple[str, ...]) -> Iterator[exp.Expr]:
+def built(node: type[exp.Expr] | str, rule: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
     """The function over columns of these types, with every kind of constant argument."""
-    free = [name for name, takes in rule.takes.items() if not isinstance(takes, Constant | Unit)]
+    free = [name for name, takes in rule.takes.items() if not isinstance(takes, ConstantArgument | DatePart)]
     arguments: dict[str, list[exp.Expr]] = {}
     for name, type_ in zip(free, types, strict=True):
         arguments[name] = [exp.column(column(type_))]
     for name, takes in rule.takes.items():
-        if isinstance(takes, Unit):
+        if isinstance(takes, DatePart):
             arguments[name] = [exp.Literal.string(unit) if name == "0" else exp.Var(this=unit) for unit in takes.names]
-        elif isinstance(takes, Constant):
+        elif isinstance(takes, ConstantArgument):
             arguments[name] = [exp.maybe_parse(text, dialect="duckdb") for text in PATTERNS]
     for chosen in itertools.product(*arguments.values()):
         named = {name: argument.copy() for name, argument in zip(arguments, chosen, strict=True)}
@@ -76,11 +78,11 @@ def built(node: type[exp.Expr] | str, rule: Rule, types: tuple[str, ...]) -> Ite
             yield node(**{name: [v, v.copy()] if name == "expressions" else v for name, v in named.items()})
 
 
-def free_arguments(rule: Rule) -> int:
-    return sum(not isinstance(takes, Constant | Unit) for takes in rule.takes.values())
+def free_arguments(rule: Signature) -> int:
+    return sum(not isinstance(takes, ConstantArgument | DatePart) for takes in rule.takes.values())
 
 
-ENTRIES: list[tuple[type[exp.Expr] | str, Rule]] = [*RULES.items(), *NAMED.items()]
+ENTRIES: list[tuple[type[exp.Expr] | str, Signature]] = [*BY_NODE.items(), *BY_NAME.items()]
 
 
 def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
@@ -105,7 +107,7 @@ def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.E
         asked = exp.Is(this=inner[2].copy(), expression=exp.Null())
         return exp.Case(ifs=[exp.If(this=asked, true=inner[0].copy())], default=inner[1].copy())
     node, rule = rng.choice(ENTRIES)
-    free = [takes for takes in rule.takes.values() if not isinstance(takes, Constant | Unit)]
+    free = [takes for takes in rule.takes.values() if not isinstance(takes, ConstantArgument | DatePart)]
     if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
         return None
     chosen = rng.choice(list(built(node, rule, ("INTEGER",) * len(free))))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..ordering import Cut, Ordering
-from ..regions import Regions
-from ..scratch import fold_list
+from ...ordering import Cut, Ordering
+from ...regions import Regions
+from .scratch import fold_list
 
 _TREE = 24
 """Up to so many cuts the tree is faster."""
