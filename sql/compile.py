@@ -39,7 +39,7 @@ def compile_batch(
     parts: list[TableCells] = []
     width = 0
     for table in reader.tables:
-        part = build_cells(table.table, table.attributes, table.measures, list(table.blocks), width, limits)
+        part = build_cells(table.table, table.attributes, table.summed, list(table.aggregates), width, limits)
         joins = tuple((label, join) for join, label in table.joins.items())
         parts.append(replace(part, scan=replace(part.scan, private=table.private, joins=joins)))
         width = part.scan.columns.stop
@@ -79,19 +79,19 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
 
 
 def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:
-    """The rows of the workload, as the combinations of rows of blocks that they are."""
-    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.block_count)]:
-        return parts[0].matrix  # every row is a block's own row, in order: nothing to combine and nothing to copy
+    """The rows of the workload, as the combinations of rows of aggregates that they are."""
+    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.aggregate_rows)]:
+        return parts[0].matrix  # every row is an aggregate's own row, in order: nothing to combine and nothing to copy
     matrix = np.zeros((len(reader.specs), width))
     combine = _combinations(reader)
     for table, part in zip(reader.tables, parts, strict=True):
-        rows = [number for numbers in table.blocks.values() for number in numbers]
+        rows = [number for numbers in table.aggregates.values() for number in numbers]
         matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
     return matrix
 
 
 def _combinations(reader: BatchReader) -> sparse.csr_array:
-    """The rows of the workload over the rows of all blocks."""
+    """The rows of the workload over the rows of all aggregates."""
     entries = [(row, number, weight) for spec, row in reader.specs.items() for weight, number in spec]
     rows, numbers, weights = zip(*entries, strict=True) if entries else ((), (), ())
-    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.block_count))
+    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.aggregate_rows))

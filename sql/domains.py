@@ -16,10 +16,10 @@ from .dialect import kind_of, ordering
 from .literals import Constant
 from .ordering import Incomparable
 from .parse import Limits
-from .predicate import Asks, Negated, Predicate
+from .predicate import ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
 from .scalar import column_bounds
-from .scan import UNIT, Measure
+from .scan import UNIT, SummedColumn
 from .statement import Span
 
 _WIDEST = 1e300
@@ -30,8 +30,8 @@ Holder = Callable[[Column], Table]
 """The table that a stored column belongs to."""
 
 
-def clamp(holder: Holder, column: Column, span: Span) -> Measure:
-    """The measure of a summed column; a DomainError prints the line that the policy lacks."""
+def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
+    """A summed column with its clamp; a DomainError prints the line that the policy lacks."""
     order = ordering(column.type)
     if order is None or order.kind not in ("number", "truth"):
         raise span.error(
@@ -57,7 +57,7 @@ def clamp(holder: Holder, column: Column, span: Span) -> Measure:
             DomainError, f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
             "declare a finite range whose min is less than its max",
         )  # fmt: skip
-    return Measure(column, low, high)
+    return SummedColumn(column, low, high)
 
 
 def groups(
@@ -91,16 +91,16 @@ def groups(
     name = attribute.column.name
     once = {place: value for value, place in reversed([*zip(values, places, strict=True)])}  # two spellings, one value
     found: list[tuple[Any, Predicate]] = [
-        (value, Asks(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
+        (value, ColumnQuestion(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
         for value, place in zip(values, places, strict=True)
         if once[place] is value
     ]
     if isinstance(domain, Values) and domain.other is not None:
         anyone = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
-        found.append((domain.other, Negated(Asks(name, anyone))))
+        found.append((domain.other, Not(ColumnQuestion(name, anyone))))
     if column.nullable:
         attribute.ask(NOT_NULL)
-        found.append((None, Asks(name, attribute.ask(IS_NULL))))
+        found.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
     return found
 
 

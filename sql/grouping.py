@@ -22,7 +22,7 @@ from .predicate import Predicate
 from .scalar import with_domain
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
-from .workload import Known
+from .workload import PublicValues
 
 _MOST_CUBED = 6
 _EVERYTHING = "(all)"
@@ -104,7 +104,7 @@ class Groups:
             return None
         return next((i for i, key in enumerate(self.keys) if key.text == text), None)
 
-    def grouping(self, node: exp.Grouping) -> Known:
+    def grouping(self, node: exp.Grouping) -> PublicValues:
         """GROUPING(a, b): a bit for each key, set where a grouping set leaves it out."""
         keys = [self.key(bare(part)) for part in node.expressions]
         if not keys or None in keys:
@@ -117,7 +117,7 @@ class Groups:
             for key in keys:
                 bits = bits * 2 + (key not in chosen)
             values += [bits] * size
-        return Known(tuple(values))
+        return PublicValues(tuple(values))
 
 
 def _shape(node: exp.Expr) -> tuple[type[exp.Expr], int]:

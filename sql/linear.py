@@ -96,7 +96,7 @@ class LinearReader:
         for weight, atom in form.terms:
             numbers: list[int] = []
             for predicates in self._groups.predicates:
-                numbers += batch.block_rows(atom.base, keyed(atom, predicates))
+                numbers += batch.rows_of(atom.base, keyed(atom, predicates))
             if atom.single:
                 numbers = numbers[:1] * count
             for group, number in zip(per_group, numbers, strict=True):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import NotSupportedError
 
 from .dialect import REFUSALS, evaluate, frame, is_numeric
-from .workload import Computed, Key, Known, Linear, Output, Query, Ratio, Stacked
+from .workload import Computed, Key, Linear, Output, PublicValues, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def column_type(query: Query, output: Output) -> str:
     match output:
         case Key(index):
             return query.keys[index].type
-        case Known(values):
+        case PublicValues(values):
             return "VARCHAR" if any(isinstance(value, str) for value in values) else "BIGINT"
         case Stacked(parts):
             return column_type(query, parts[0][1])
@@ -126,9 +126,9 @@ def rehearse(query: Query, keys: pd.DataFrame) -> None:
         ) from None
 
 
-def leaf_values(leaves: Sequence[Linear | Known], rows: Floats) -> list[NDArray[Any]]:
+def leaf_values(leaves: Sequence[Linear | PublicValues], rows: Floats) -> list[NDArray[Any]]:
     """The values of leaves."""
-    return [np.array(leaf.values) if isinstance(leaf, Known) else linear_values(leaf, rows) for leaf in leaves]
+    return [np.array(leaf.values) if isinstance(leaf, PublicValues) else linear_values(leaf, rows) for leaf in leaves]
 
 
 def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats) -> Any:
@@ -136,7 +136,7 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
     match output:
         case Key(index):
             return keys.iloc[:, index]
-        case Known(values):
+        case PublicValues(values):
             return pd.Series(list(values))
         case Linear():
             return linear_values(output, rows)

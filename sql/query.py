@@ -10,7 +10,7 @@ from .present import is_number
 from .relation import RelationReader
 from .select import read_select
 from .statement import Statement
-from .workload import Computed, Key, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
+from .workload import Computed, Key, Linear, Output, OutputColumn, PublicValues, Query, Ratio, Stacked
 
 
 def read_query(batch: BatchReader, statement: Statement) -> Query:
@@ -75,8 +75,8 @@ class _UnionReader:
         return self._statement.error(UnsupportedSqlError, node, message, hint)
 
 
-def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Known | Computed:
+def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | PublicValues | Computed:
     if isinstance(output, Key):
-        return Known(tuple(group[output.index] for group in query.groups))
+        return PublicValues(tuple(group[output.index] for group in query.groups))
     assert not isinstance(output, Stacked)
     return output

@@ -5,8 +5,8 @@ at different constants; cut at all of them, and every cell of either scan is a u
 refinement. What was measured over the one can then be said over the other.
 
 Sums refine like counts. A row's weights on the corners of the clamps are those of the only chain of corners that mixes
-to its values, and leaving a measure out of a chain leaves such a chain: so adding up over a measure's two ends gives
-exactly what a scan without that measure counts.
+to its values, and leaving a summed column out of a chain leaves such a chain: so adding up over its two ends gives
+exactly what a scan without that column counts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LARGEST = 1 << 24
 class Axis:
     """One column cut into regions, of which NULL is the last.
 
-    A measure is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
+    A summed column is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
     """
 
     key: str
@@ -125,7 +125,7 @@ def grid_of(scan: Scan) -> Grid:
     """The description of a scan's cells. It holds the batch's own constants and nothing of the data."""
     joins = dict(scan.joins)
     axes = [Axis(_column_key(r.column, joins), r.cuts, r.region_of_piece, r.count) for r in scan.regions]
-    axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.measures]
+    axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.summed]
     if len({axis.key for axis in axes}) < len(axes):
         raise InternalError("two columns of one scan have one name")
     return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells)
@@ -221,7 +221,7 @@ class Refinement:
 
 
 @lru_cache(maxsize=4096)
-def _coarser(own: Hashed, grid: Hashed) -> Integers | None:
+def _coarser(own: _SameCells, grid: _SameCells) -> Integers | None:
     common = Refinement.of(own.grid).refined(grid.grid, points=len(own.grid.cell_of), cells=own.grid.cells)
     if common is None or common.cells > own.grid.cells:
         return None
@@ -240,11 +240,11 @@ def union_of_cells(own: Grid, grid: Grid) -> Integers | None:
         return np.arange(own.cells, dtype=np.int64)
     if not grid.places <= own.places:
         return None
-    return _coarser(Hashed(own), Hashed(grid))
+    return _coarser(_SameCells(own), _SameCells(grid))
 
 
 @dataclass(frozen=True, eq=False)
-class Hashed:
+class _SameCells:
     """A grid that is equal to another with the same cells."""
 
     grid: Grid
@@ -253,7 +253,7 @@ class Hashed:
         return hash(self.grid.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hashed) and self.grid.key == other.grid.key
+        return isinstance(other, _SameCells) and self.grid.key == other.grid.key
 
 
 def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:

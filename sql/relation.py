@@ -18,7 +18,7 @@ from .batch import BatchReader, TableBatch
 from .catalog import Column, Range, Table, Values
 from .names import folded, nearest, spelled
 from .parse import Limits, parse_batch
-from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
+from .predicate import ALWAYS, And, ColumnQuestion, Predicate, PredicateReader
 from .regions import IS_NULL, NOT_NULL
 from .scalar import Scope, scalar, with_domain
 from .scan import Join
@@ -34,14 +34,14 @@ _CLAUSES = {
 
 
 @dataclass(frozen=True)
-class Named:
+class RelationColumn:
     """A column under the name that its relation gives it, which need not be the stored one."""
 
     name: str
     column: Column
 
 
-Names = tuple[tuple[str, Mapping[str, Named]], ...]
+Names = tuple[tuple[str, Mapping[str, RelationColumn]], ...]
 """(alias, columns by folded name) of everything that FROM brings in."""
 
 
@@ -116,7 +116,7 @@ class RelationReader:
         if where is None:
             return relation
         found = self.predicate(relation, where)
-        return replace(relation, where=found if relation.where == ALWAYS else All((relation.where, found)))
+        return replace(relation, where=found if relation.where == ALWAYS else And((relation.where, found)))
 
     def predicate(self, relation: Relation, node: exp.Expr) -> Predicate:
         """A condition over the relation's columns."""
@@ -146,7 +146,7 @@ class RelationReader:
         ((_, columns),) = relation.names
         return replace(relation, names=((alias, self._renamed(columns, node)),))
 
-    def _renamed(self, columns: Mapping[str, Named], node: exp.Expr) -> Mapping[str, Named]:
+    def _renamed(self, columns: Mapping[str, RelationColumn], node: exp.Expr) -> Mapping[str, RelationColumn]:
         """``AS alias(a, b)``: new names for the first columns; the others keep theirs."""
         alias = node.args.get("alias")
         new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
@@ -155,7 +155,7 @@ class RelationReader:
                 UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
             )
         names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
-        found = {folded(name): Named(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
+        found = {folded(name): RelationColumn(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
         if len(found) < len(names):
             raise self._statement.error(
                 UnsupportedSqlError, node, "two columns have one name", "give every column its own name"
@@ -222,7 +222,7 @@ class RelationReader:
         reader = self.with_ctes(node)
         relation = reader.read(node)
         relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
-        columns: dict[str, Named] = {}
+        columns: dict[str, RelationColumn] = {}
         for named in reader._projected(node, relation):
             if folded(named.name) in columns:
                 raise self._statement.error(
@@ -232,7 +232,7 @@ class RelationReader:
             columns[folded(named.name)] = named
         return replace(relation, names=(("", columns),))
 
-    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[Named]:
+    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[RelationColumn]:
         scope = self.scope(relation)
         for item in select.expressions:
             node = item.this if isinstance(item, exp.Alias) else item
@@ -245,7 +245,7 @@ class RelationReader:
                     yield from columns.values()
                 continue
             column = with_domain(node, scope, self._batch.limits.rows)
-            yield Named(self.output_name(item, relation), column)
+            yield RelationColumn(self.output_name(item, relation), column)
 
     def output_name(self, item: exp.Expr, relation: Relation | None) -> str:
         """The name that DuckDB gives to an item of a SELECT list."""
@@ -353,7 +353,7 @@ class RelationReader:
         reads = frozenset(c.name for own, _ in pairs for c in own.stored)
         label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after, reads))
         columns = {
-            name: Named(named.name, replace(named.column.of(label), nullable=True))
+            name: RelationColumn(named.name, replace(named.column.of(label), nullable=True))
             for name, named in _stored_names(table).items()
         }
         relation = replace(left, names=(*left.names, (alias, columns)), joined=True)
@@ -361,8 +361,8 @@ class RelationReader:
             return relation
         matched = left.base.attribute(Column("", "BOOLEAN").of(label))
         matched.ask(IS_NULL)
-        condition = Asks(matched.column.name, matched.ask(NOT_NULL))
-        return replace(relation, where=condition if left.where == ALWAYS else All((left.where, condition)))
+        condition = ColumnQuestion(matched.column.name, matched.ask(NOT_NULL))
+        return replace(relation, where=condition if left.where == ALWAYS else And((left.where, condition)))
 
     def _private_join(
         self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], join: exp.Join
@@ -392,7 +392,9 @@ class RelationReader:
         on = tuple((own.name, their.name) for own, their in pairs)
         base = self._batch.joined(left.base, Join(table, on, reads=reads))
         label = base.private[-1][0]
-        columns = {name: Named(named.name, named.column.of(label)) for name, named in _stored_names(table).items()}
+        columns = {
+            name: RelationColumn(named.name, named.column.of(label)) for name, named in _stored_names(table).items()
+        }
         return Relation(base, (*left.names, (alias, columns)))
 
     # names and errors
@@ -400,7 +402,7 @@ class RelationReader:
     def _resolve(self, relation: Relation, node: exp.Column) -> Column:
         return self._found(relation, node).column
 
-    def _found(self, relation: Relation, node: exp.Column) -> Named:
+    def _found(self, relation: Relation, node: exp.Column) -> RelationColumn:
         name = folded(node.name)
         tables = self._wanted(relation, node, node.table)
         found = [columns[name] for _, columns in tables if name in columns]
@@ -433,10 +435,10 @@ class RelationReader:
         return found
 
 
-def _stored_names(table: Table) -> dict[str, Named]:
-    return {folded(column.name): Named(column.name, column) for column in table.columns}
+def _stored_names(table: Table) -> dict[str, RelationColumn]:
+    return {folded(column.name): RelationColumn(column.name, column) for column in table.columns}
 
 
-def _with_declared(named: Named, domain: Values | Range | None) -> Named:
+def _with_declared(named: RelationColumn, domain: Values | Range | None) -> RelationColumn:
     """A view's column with what the policy says of it there, in place of what it says of the table behind."""
-    return Named(named.name, replace(named.column, domain=domain)) if domain is not None else named
+    return RelationColumn(named.name, replace(named.column, domain=domain)) if domain is not None else named

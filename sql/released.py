@@ -23,7 +23,7 @@ from .selection import Aliases, Selection, unaliased
 from .signature import Value
 from .statement import bare
 from .total import Prover, refusal
-from .workload import Known, Linear
+from .workload import Linear, PublicValues
 
 _LONGEST = 20_000
 """Characters of an expression with its aliases written out: each alias can be twice as long as the one before."""
@@ -33,11 +33,11 @@ _LONGEST = 20_000
 class Leaves:
     """What an expression is computed from: aggregates and GROUPING as a0, a1, …."""
 
-    numbers: dict[Linear | Known, int] = field(default_factory=dict)
+    numbers: dict[Linear | PublicValues, int] = field(default_factory=dict)
     items: dict[int, str] = field(default_factory=dict)
     """The SQL of the items of the SELECT list that aliases led to."""
 
-    def leaf(self, output: Linear | Known) -> exp.Expr:
+    def leaf(self, output: Linear | PublicValues) -> exp.Expr:
         """The name of a leaf."""
         return exp.Var(this=f"a{self.numbers.setdefault(output, len(self.numbers))}")
 

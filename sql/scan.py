@@ -16,7 +16,7 @@ from .names import folded
 from .regions import Regions
 
 UNIT = 1 << 30
-"""Fixed-point parts that one row is split into when the batch sums something."""
+"""FixedTruth-point parts that one row is split into when the batch sums something."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Measure:
+class SummedColumn:
     """A summed column and its clamp.
 
     A value v clamped to [low, high] is the mix of the two ends that has ``high`` with the share
@@ -50,16 +50,16 @@ class Measure:
         return self.column.name
 
 
-def grid_shape(regions: Sequence[Regions], measures: Sequence[Measure]) -> tuple[int, ...]:
-    """An axis of length one, so that a grid is never empty, then one per column and one per measure."""
-    return (1, *(r.count for r in regions), *(2 for _ in measures))
+def grid_shape(regions: Sequence[Regions], summed: Sequence[SummedColumn]) -> tuple[int, ...]:
+    """An axis of length one, so that a grid is never empty, then one per column and one per summed column."""
+    return (1, *(r.count for r in regions), *(2 for _ in summed))
 
 
 @dataclass(frozen=True)
 class Scan:
     """How the rows of one table fall into cells.
 
-    The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per measure.
+    The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per summed column.
     ``cell_of`` maps each point of the grid to a cell, or to -1 for what no query counts.
 
     Guarantee. A row adds non-negative integers that sum to exactly ``one_row`` to the points of one line of the grid
@@ -75,7 +75,7 @@ class Scan:
     columns: slice
     """This table's columns of the workload matrix."""
     regions: tuple[Regions, ...]
-    measures: tuple[Measure, ...]
+    summed: tuple[SummedColumn, ...]
     cell_of: NDArray[np.int64] = field(repr=False)
     private: tuple[tuple[str, Join], ...] = ()
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
@@ -90,7 +90,7 @@ class Scan:
     @property
     def computed(self) -> tuple[Column, ...]:
         """The columns, stored or derived, that it cuts into regions or sums."""
-        return (*(r.column for r in self.regions), *(m.column for m in self.measures))
+        return (*(r.column for r in self.regions), *(m.column for m in self.summed))
 
     @property
     def reads(self) -> frozenset[str]:
@@ -104,7 +104,7 @@ class Scan:
     @property
     def one_row(self) -> int:
         """What one whole row counts as in the integer vector x."""
-        return UNIT if self.measures else 1
+        return UNIT if self.summed else 1
 
     @property
     def rows_per_unit(self) -> int:
@@ -116,7 +116,7 @@ class Scan:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the grid."""
-        return grid_shape(self.regions, self.measures)
+        return grid_shape(self.regions, self.summed)
 
     @property
     def cells(self) -> int:
@@ -152,7 +152,7 @@ class Scan:
             self.rows_per_unit,
         ]
         parts += [(_identity(r.column), r.cuts, r.region_of_piece) for r in self.regions]
-        parts += [(_identity(m.column), m.low, m.high) for m in self.measures]
+        parts += [(_identity(m.column), m.low, m.high) for m in self.summed]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())

@@ -14,7 +14,7 @@ from .relation import RelationReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased
 from .statement import Statement, bare
-from .workload import Computed, Key, KeyColumn, Known, Output, OutputColumn, Query, Ratio
+from .workload import Computed, Key, KeyColumn, Output, OutputColumn, PublicValues, Query, Ratio
 
 
 def read_select(batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select) -> Query:
@@ -25,7 +25,7 @@ def read_select(batch: BatchReader, statement: Statement, relations: RelationRea
     columns = tuple(outputs.column(item, place) for place, item in enumerate(selection.items))
     arrangement = read_arrangement(selection, outputs.released)
     used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
-    if selection.relation is not None and all(isinstance(output, Key | Known) for output in used):
+    if selection.relation is not None and all(isinstance(output, Key | PublicValues) for output in used):
         raise selection.error(
             UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
         )
@@ -73,5 +73,5 @@ class _OutputReader:
         if not leaves.numbers and not any(f"k{i}" in sql for i in range(len(self._groups.keys))):
             constant = dialect.fold(sql)
             if constant is not None:
-                return Known((constant[0],) * len(self._groups.values))
+                return PublicValues((constant[0],) * len(self._groups.values))
         return Computed(sql, tuple(leaves.numbers), type_)

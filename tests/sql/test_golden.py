@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
-from tacit.sql.workload import Arrangement, Computed, Known, Linear, Output, Ratio, Stacked
+from tacit.sql.workload import Arrangement, Computed, Linear, Output, PublicValues, Ratio, Stacked
 
 HERE = Path(__file__).parent / "golden"
 CATALOG = Catalog(
@@ -66,7 +66,7 @@ def shown(workload: Workload) -> str:
         for regions in scan.regions:
             labels = "; ".join(regions.label(i) for i in range(regions.count))
             lines.append(f"{scan.table.name}: {labels}")
-        lines += [f"{scan.table.name}: {m.column.name} clamped to [{m.low:g}, {m.high:g}]" for m in scan.measures]
+        lines += [f"{scan.table.name}: {m.column.name} clamped to [{m.low:g}, {m.high:g}]" for m in scan.summed]
     lines.append("")
     lines += [f"cell {i}: {cell.table}: {cell.label}" for i, cell in enumerate(workload.cells)]
     for q, query in enumerate(workload.queries):
@@ -89,7 +89,7 @@ def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
                 f"     {combination(workload, above[g])}",
                 f"   / {combination(workload, below[g])}",
             ]
-        case Known(values):
+        case PublicValues(values):
             return [f"{name}{values[g]!r}"]
         case Computed(sql, leaves):
             parts = [line for i, leaf in enumerate(leaves) for line in output(workload, f"     a{i} = ", leaf, g)]

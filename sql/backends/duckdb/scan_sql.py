@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ...catalog import Column, Table
-from ...scan import UNIT, Measure, Scan
+from ...scan import UNIT, Scan, SummedColumn
 from .regions_sql import region_sql
 from .text import double, literal, quote
 
@@ -23,7 +23,7 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
     ``stored`` says where the rows of a table are.
     """
     keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
-    shares = [f"{_share_sql(measure)} AS f{i}" for i, measure in enumerate(scan.measures)]
+    shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
     inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
     groups = [f"k{i}" for i in range(len(keys))]
     sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
@@ -90,25 +90,25 @@ def _bounded(table: Table, salt: bytes, stored: Stored, wanted: Collection[str])
     )
 
 
-def _share_sql(measure: Measure) -> str:
+def _share_sql(summed: SummedColumn) -> str:
     """Where a value lies between the ends of its clamp, in parts of UNIT; 0 for NULL, UNIT for NaN."""
-    value = f"CAST({measure.column.reference} AS DOUBLE)"
-    low, high = double(measure.low), double(measure.high)
-    scale = double(UNIT / (measure.high - measure.low))
+    value = f"CAST({summed.column.reference} AS DOUBLE)"
+    low, high = double(summed.low), double(summed.high)
+    scale = double(UNIT / (summed.high - summed.low))
     inside = f"least({UNIT}, CAST(round(({value} - {low}) * {scale}) AS BIGINT))"
     return f"CASE WHEN {value} >= {high} THEN {UNIT} WHEN {value} > {low} THEN {inside} ELSE 0 END"
 
 
-def _corner_sql(corner: int, measures: int) -> str:
+def _corner_sql(corner: int, count: int) -> str:
     """What a row adds to one corner of the box of clamps, summed over the rows.
 
-    With the shares f sorted downwards, the point lies in the simplex whose corners raise the measures one by one in
-    that order, with weights 1 - f(1), f(1) - f(2), …, f(d). A corner that raises the set S has therefore the weight
+    With the shares f sorted downwards, the point lies in the simplex whose corners raise the columns one by one in that
+    order, with weights 1 - f(1), f(1) - f(2), …, f(d). A corner that raises the set S has therefore the weight
     min over S of f minus max over the rest of f where that is positive, and 0 otherwise; the weights sum to UNIT.
-    The first measure is the slowest axis of the grid, so bit order runs from the last.
+    The first column is the slowest axis of the grid, so bit order runs from the last.
     """
-    raised = [f"f{i}" for i in range(measures) if corner >> (measures - 1 - i) & 1]
-    rest = [f"f{i}" for i in range(measures) if f"f{i}" not in raised]
+    raised = [f"f{i}" for i in range(count) if corner >> (count - 1 - i) & 1]
+    rest = [f"f{i}" for i in range(count) if f"f{i}" not in raised]
     least = f"least({', '.join(raised)})" if len(raised) > 1 else (raised or [str(UNIT)])[0]
     most = f"greatest({', '.join(rest)})" if len(rest) > 1 else (rest or ["0"])[0]
     return f"coalesce(sum(greatest(0, {least} - {most})), 0)"

@@ -25,7 +25,7 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 """What every DuckDB that tacit opens is opened with: no files, no network."""
 
-Relation = tuple[str, tuple[tuple[str, str], ...]]
+RelationShape = tuple[str, tuple[tuple[str, str], ...]]
 """A relation's name, and the name and type of each of its columns."""
 
 REFUSALS = (duckdb.Error, OverflowError, ValueError)
@@ -155,7 +155,9 @@ def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series
 
 
 @lru_cache(maxsize=4096)
-def display_name(expression: str, relations: tuple[Relation, ...], tables: tuple[Relation, ...] = ()) -> str | None:
+def display_name(
+    expression: str, relations: tuple[RelationShape, ...], tables: tuple[RelationShape, ...] = ()
+) -> str | None:
     """The name DuckDB gives to an unnamed output column; None when it cannot say.
 
     ``relations`` are what FROM brings in, ``tables`` what subqueries of the expression read: (name, columns).
