@@ -20,9 +20,10 @@ from .cells import GroupedAggregate
 from .constants import is_constant
 from .dialect import to_double
 from .domains import clamp
+from .from_clause import RelationReader
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
-from .relation import Relation, RelationReader
+from .relation import Relation
 from .scalar import Scope, bounds, clamped, scalar, scalar_conditions, summands
 from .statement import bare
 

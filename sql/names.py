@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from string import ascii_lowercase, ascii_uppercase
 
+MAIN = "main"
+"""The schema whose tables go by their bare name."""
 _PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
 _QUOTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))?")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -27,7 +29,7 @@ def spelled(path: Sequence[str]) -> str:
     >>> spelled(("main", "visits")), spelled(("s", "t")), spelled(("main", "s.t"))
     ('visits', 's.t', '"s.t"')
     """
-    if folded(path[0]) == "main":
+    if folded(path[0]) == MAIN:
         return _quoted(path[1]) if "." in path[1] else path[1]
     return ".".join(_quoted(part) if set(part) & {".", '"'} else part for part in path)
 
@@ -47,7 +49,7 @@ def meanings(name: str) -> frozenset[tuple[str, str]]:
         splits = [_split(text)]
     else:
         splits = [(text[:i], text[i + 1 :]) for i, letter in enumerate(text) if letter == "."]
-    return frozenset([("main", text), *splits])
+    return frozenset([(MAIN, text), *splits])
 
 
 def path_of(name: str) -> tuple[str, str]:
@@ -57,12 +59,12 @@ def path_of(name: str) -> tuple[str, str]:
     (('main', 'visits'), ('s', 't'), ('main', 's.t'))
     """
     text = folded(name)
-    return _split(text) if "." in text and _QUOTED.fullmatch(text) else ("main", text)
+    return _split(text) if "." in text and _QUOTED.fullmatch(text) else (MAIN, text)
 
 
 def _split(text: str) -> tuple[str, str]:
     parts = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in _PART.findall(text)]
-    return (parts[0], parts[1]) if len(parts) > 1 else ("main", parts[0])
+    return (parts[0], parts[1]) if len(parts) > 1 else (MAIN, parts[0])
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

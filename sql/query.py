@@ -6,8 +6,8 @@ from sqlglot import exp
 from tacit.errors import SqlError, UnsupportedSqlError
 
 from .batch import BatchReader
+from .from_clause import RelationReader
 from .present import is_number
-from .relation import RelationReader
 from .select import read_select
 from .statement import Statement
 from .workload import Computed, Key, Linear, Output, OutputColumn, PublicValues, Query, Ratio, Stacked

@@ -8,9 +8,9 @@ from tacit.errors import UnsupportedSqlError
 from . import dialect
 from .arrangement import read_arrangement
 from .batch import BatchReader
+from .from_clause import RelationReader
 from .grouping import Groups, key_type, read_groups
 from .linear import LinearReader
-from .relation import RelationReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased
 from .statement import Statement, bare

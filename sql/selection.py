@@ -11,8 +11,9 @@ from tacit.errors import SqlError, UnknownNameError, UnsupportedSqlError
 from .aggregate import AggregateReader
 from .batch import BatchReader
 from .constants import bound_literal, constant
+from .from_clause import RelationReader
 from .names import folded
-from .relation import Relation, RelationReader
+from .relation import Relation
 from .scalar import rendered
 from .statement import Statement, bare
 
