@@ -107,7 +107,7 @@ class AggregateReader:
         return total, count, float(ends[0]), float(ends[1])
 
     def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
-        """VARIANCE and its kin as (sum of squares, sum, count, SQL over s2, s1 and n)."""
+        """VARIANCE, STDDEV and their forms as (sum of squares, sum, count, SQL over s2, s1 and n)."""
         where, node = self._filtered(node)
         argument = self._argument(node)
         assert argument is not None
@@ -251,7 +251,7 @@ class AggregateReader:
         """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""
         if not isinstance(node, exp.Case | exp.If):
             return None
-        found: list[tuple[Predicate, exp.Expr]] = []
+        branches: list[tuple[Predicate, exp.Expr]] = []
         earlier: tuple[Predicate, ...] = ()
         for condition, result in scalar_conditions(node):
             parts = earlier
@@ -259,8 +259,8 @@ class AggregateReader:
                 held = IsTruth(self._relations.predicate(self._relation, condition), TRUE)
                 parts, earlier = (*earlier, held), (*earlier, Not(held))
             if result is not None and not isinstance(bare(result), exp.Null):
-                found.append((_both(where, *parts), result))
-        return found
+                branches.append((_both(where, *parts), result))
+        return branches
 
     def _number(self, node: exp.Expr) -> float:
         value: Any = self._scope.constant(node)
@@ -282,8 +282,8 @@ def _total(forms: Iterator[Form]) -> Form:
 
 
 def _both(*parts: Predicate) -> Predicate:
-    known = tuple(part for part in parts if part != ALWAYS)
-    return And(known) if len(known) > 1 else (known[0] if known else ALWAYS)
+    conditions = tuple(part for part in parts if part != ALWAYS)
+    return And(conditions) if len(conditions) > 1 else (conditions[0] if conditions else ALWAYS)
 
 
 def keyed(atom: Atom, keys: tuple[tuple[Predicate, ...], ...]) -> GroupedAggregate:

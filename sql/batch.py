@@ -44,12 +44,13 @@ class TableBatch:
     def attribute(self, column: Column) -> Attribute:
         """The questions put to a column so far. Its column's name is the one to ask under.
 
-        A stored column can be named like the text of an expression; the two are told apart here.
+        A stored column can be named like the text of an expression; the two must not be mixed.
         """
-        known = self._attributes.get(column.name)
-        if known is None:
-            known = self._attributes[column.name] = Attribute(column)
-        return known if known.column.reference == column.reference else self.attribute(_renamed(column, "another"))
+        attribute = self._attributes.get(column.name)
+        if attribute is None:
+            attribute = self._attributes[column.name] = Attribute(column)
+        same = attribute.column.reference == column.reference
+        return attribute if same else self.attribute(_renamed(column, "another"))
 
     def holder(self, column: Column) -> Table:
         """The table that a stored column belongs to: the base, or what is joined to it."""
@@ -60,8 +61,7 @@ class TableBatch:
 
     def sum_column(self, summed: SummedColumn) -> str:
         """Remember a summed column, and the name it goes by; a view can declare another clamp for the same column."""
-        known = self._summed.setdefault(summed.name, summed)
-        if known == summed:
+        if self._summed.setdefault(summed.name, summed) == summed:
             return summed.name
         within = f"within [{summed.low!r}, {summed.high!r}]"
         return self.sum_column(replace(summed, column=_renamed(summed.column, within)))

@@ -191,10 +191,10 @@ def _merge(tags: Sequence[Tags], shape: tuple[int, ...]) -> tuple[Integers, Inte
     for tag in tags:
         counted[zero] |= _at(tag, points) != 0
     order = np.argsort(np.where(counted, first, np.iinfo(np.int64).max), kind="stable")
-    kept = int(counted.sum())
+    count = int(counted.sum())
     new = np.full(len(first), -1, dtype=np.int64)
-    new[order[:kept]] = np.arange(kept)
-    return new[cell_of], first[order[:kept]]
+    new[order[:count]] = np.arange(count)
+    return new[cell_of], first[order[:count]]
 
 
 def _constant_on(tag: Tags, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:

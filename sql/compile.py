@@ -57,17 +57,17 @@ def compile_batch(
 def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]:
     """Every query; or one error that holds those of all queries."""
     queries: list[Query] = []
-    found: list[SqlError] = []
+    errors: list[SqlError] = []
     for number, chunk in enumerate(chunks):
         try:
             queries.append(_read(reader, chunk.parsed(reader.limits)))
         except SqlError as error:
             error.query = number
-            found.append(error)
-            if not error.sql or len(found) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
+            errors.append(error)
+            if not error.sql or len(errors) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
                 break
-    if found:
-        raise all_of(found, complete=len(found) < _MOST_ERRORS)
+    if errors:
+        raise all_of(errors, complete=len(errors) < _MOST_ERRORS)
     return tuple(queries)
 
 
@@ -81,7 +81,7 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
 def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:
     """The rows of the workload, as the combinations of rows of aggregates that they are."""
     if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.aggregate_rows)]:
-        return parts[0].matrix  # every row is an aggregate's own row, in order: nothing to combine and nothing to copy
+        return parts[0].matrix  # the rows are those of the aggregates, in order: nothing to combine or copy
     matrix = np.zeros((len(reader.specs), width))
     combine = _combinations(reader)
     for table, part in zip(reader.tables, parts, strict=True):

@@ -24,7 +24,7 @@ _FOLDABLE = (
 """What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
 _CONSTANT = (*_FOLDABLE, exp.Placeholder)
 _LONGEST_NUMBER = 400
-"""Digits; DuckDB's own numbers end far earlier."""
+"""Digits; DuckDB's numbers end far earlier."""
 _LEAST, _GREATEST = -(2**127), 2**128 - 1
 """The ends of HUGEINT and UHUGEINT: DuckDB has no arithmetic for whole numbers beyond them."""
 
@@ -99,7 +99,7 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
         return _bound(node, statement, params)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
         positive = _literal(node.this, statement)
-        decimal = positive.kind == "decimal"  # the sign of Python's own "-" comes with a rounding to 28 digits
+        decimal = positive.kind == "decimal"  # Python's "-" would round to 28 digits
         return Constant(positive.kind, positive.value.copy_negate() if decimal else -positive.value)
     return _folded(node, statement, params)
 
@@ -125,10 +125,10 @@ def _literal(node: exp.Literal, statement: Statement) -> Constant:
 def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> Constant:
     name = str(node.name)
     try:
-        found = Constant.of(params[name])
-        if found.kind == "int" and not _LEAST <= found.value <= _GREATEST:
+        bound = Constant.of(params[name])
+        if bound.kind == "int" and not _LEAST <= bound.value <= _GREATEST:
             raise TypeError("a whole number of more than 128 bits")
-        return found
+        return bound
     except KeyError:
         raise statement.error(
             ParameterError, node, f"no value for parameter {name}: {len(params)} were given",
@@ -142,7 +142,7 @@ def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> C
 
 
 def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
-    """Let DuckDB evaluate the expression on its own, with the parameters written in."""
+    """Let DuckDB evaluate the expression, with the parameters written in."""
     if not is_constant(node):
         raise statement.error(UnsupportedSqlError, node, "this is not a constant", "compare one column with a constant")
 
@@ -160,8 +160,8 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
             raise TypeError
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
-        found = Constant.of(value)
-        return Constant("float", found.value) if type_ == "FLOAT" and found.kind == "double" else found
+        result = Constant.of(value)
+        return Constant("float", result.value) if type_ == "FLOAT" and result.kind == "double" else result
     except TypeError:
         raise statement.error(
             TypeMismatchError, node, "this constant has no value that a column could be compared with",

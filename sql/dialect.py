@@ -1,7 +1,7 @@
 """The SQL that batches are written in and compiled for: everything that the compiler asks of DuckDB, in one list.
 
 No other module of the compiler knows the engine (``tests/sql/test_dialect.py``). What a second engine must provide is
-said in ``backends/duckdb/__init__.py``.
+listed in ``backends/duckdb/__init__.py``.
 """
 
 from .backends.duckdb.functions import BY_NAME, BY_NODE, EXPRESSIONS, NUMBER, PLAIN, SPANS, TRUTH, WORDS, cast_kind

@@ -90,18 +90,18 @@ def groups(
         ) from None  # fmt: skip
     name = attribute.column.name
     once = {place: value for value, place in reversed([*zip(values, places, strict=True)])}  # two spellings, one value
-    found: list[tuple[Any, Predicate]] = [
+    listed: list[tuple[Any, Predicate]] = [
         (value, ColumnQuestion(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
         for value, place in zip(values, places, strict=True)
         if once[place] is value
     ]
     if isinstance(domain, Values) and domain.other is not None:
-        anyone = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
-        found.append((domain.other, Not(ColumnQuestion(name, anyone))))
+        declared = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
+        listed.append((domain.other, Not(ColumnQuestion(name, declared))))
     if column.nullable:
         attribute.ask(NOT_NULL)
-        found.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
-    return found
+        listed.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
+    return listed
 
 
 def _listed(domain: Range, attribute: Attribute, column: Column, limits: Limits, span: Span) -> list[Any]:

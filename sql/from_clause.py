@@ -46,7 +46,7 @@ class RelationReader:
     def with_ctes(self, select: exp.Query) -> RelationReader:
         """A reader that also knows the CTEs of a WITH clause.
 
-        As in DuckDB, a CTE sees those before it and not itself: its own name still means what it meant outside.
+        As in DuckDB, a CTE sees those before it and not itself: inside it, its name still means what it meant outside.
         """
         clause = select.args.get("with_")
         if clause is None:
@@ -55,17 +55,17 @@ class RelationReader:
             raise self._statement.error(
                 UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out"
             )
-        own: set[str] = set()
+        defined: set[str] = set()
         reader = self
         for cte in clause.expressions:
             name = folded(cte.alias)
-            if name in own:
+            if name in defined:
                 raise self._statement.error(
                     SqlSyntaxError, cte, f"the WITH clause has two tables named {cte.alias}", "rename one"
                 )
-            own.add(name)
-            known = {**reader._ctes, name: (cte, reader)}
-            reader = RelationReader(self._batch, self._statement, known, self._schema)
+            defined.add(name)
+            ctes = {**reader._ctes, name: (cte, reader)}
+            reader = RelationReader(self._batch, self._statement, ctes, self._schema)
         return reader
 
     def read(self, select: exp.Select) -> Relation:
@@ -124,12 +124,14 @@ class RelationReader:
                 UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
             )
         names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
-        found = {folded(name): RelationColumn(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
-        if len(found) < len(names):
+        renamed = {
+            folded(name): RelationColumn(name, c.column) for name, c in zip(names, columns.values(), strict=True)
+        }
+        if len(renamed) < len(names):
             raise self._statement.error(
                 UnsupportedSqlError, node, "two columns have one name", "give every column its own name"
             )
-        return found
+        return renamed
 
     def _named(self, node: exp.Table) -> tuple[Relation, str]:
         alias = node.alias or node.name
@@ -146,12 +148,12 @@ class RelationReader:
     def _table(self, node: exp.Table) -> Table:
         """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
         schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
-        found = (self._batch.catalog.at(schema, node.name) for schema in schemas)
-        table = next((table for table in found if table is not None), None)
+        candidates = (self._batch.catalog.at(schema, node.name) for schema in schemas)
+        table = next((table for table in candidates if table is not None), None)
         if table is None or node.catalog:
             name = spelled((schemas[-1], node.name))
-            known = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._statement.error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
+            existing = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
+            raise self._statement.error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
         return table
 
     def _view(self, table: Table, node: exp.Table) -> Relation:

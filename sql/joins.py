@@ -48,32 +48,32 @@ class JoinReader:
         using = join.args.get("using")
         on = join.args.get("on")
         if using:
-            found: list[tuple[exp.Expr, exp.Column]] = [
+            equations: list[tuple[exp.Expr, exp.Column]] = [
                 (exp.column(u.name), exp.column(u.name, table=alias)) for u in using
             ]
         elif on is not None:
             parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
-            found = [self._sides(bare(part), table, alias) for part in parts]
+            equations = [self._sides(bare(part), table, alias) for part in parts]
         else:
             raise self._statement.error(
                 UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key"
             )
         scope = scope_of(self._batch, self._statement, left)
         pairs = []
-        for mine, theirs in found:
-            column = table.column(theirs.name)
+        for side, key in equations:
+            column = table.column(key.name)
             if column is None:
-                known = [c.name for c in table.columns]
+                existing = [c.name for c in table.columns]
                 raise self._statement.error(
                     UnknownNameError,
                     join.this,
-                    f"no such column in {table.name}: {theirs.name}",
-                    nearest(theirs.name, known),
+                    f"no such column in {table.name}: {key.name}",
+                    nearest(key.name, existing),
                 )
-            own = scalar(mine, scope)
-            if own.type != column.type:
+            foreign = scalar(side, scope)
+            if foreign.type != column.type:
                 raise self._statement.error(
-                    TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
+                    TypeMismatchError, join.this, f"the join compares a {foreign.type} with a {column.type}",
                     "give both the same type in the schema",
                 )  # fmt: skip
             if not dialect.is_key(column.type):
@@ -81,22 +81,24 @@ class JoinReader:
                     TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
                     "join on numbers, texts, dates or timestamps",
                 )  # fmt: skip
-            pairs.append((own, column))
+            pairs.append((foreign, column))
         return tuple(pairs)
 
     def _sides(self, part: exp.Expr, table: Table, alias: str) -> tuple[exp.Expr, exp.Column]:
         if isinstance(part, exp.EQ):
-            for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-                if isinstance(theirs, exp.Column) and folded(theirs.table) == folded(alias):
-                    return mine, theirs
+            for side, key in ((part.this, part.expression), (part.expression, part.this)):
+                if isinstance(key, exp.Column) and folded(key.table) == folded(alias):
+                    return side, key
         raise self._statement.error(
             UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
         )
 
     def _public(self, left: Relation, table: Table, alias: str, pairs: Pairs, *, outer: bool) -> Relation:
-        after = frozenset(label for own, _ in pairs for label in own.labels)
-        reads = frozenset(c.name for own, _ in pairs for c in own.stored)
-        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after, reads))
+        after = frozenset(label for foreign, _ in pairs for label in foreign.labels)
+        reads = frozenset(c.name for foreign, _ in pairs for c in foreign.stored)
+        label = left.base.join(
+            Join(table, tuple((foreign.reference, key.name) for foreign, key in pairs), after, reads)
+        )
         columns = {
             name: RelationColumn(named.name, replace(named.column.of(label), nullable=True))
             for name, named in stored_columns(table).items()
@@ -120,18 +122,18 @@ class JoinReader:
                 UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
                 f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
             )  # fmt: skip
-        if not any(own.name == unit and not own.label and their.name == other for own, their in pairs):
+        if not any(foreign.name == unit and not foreign.label and key.name == other for foreign, key in pairs):
             raise self._statement.error(
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
             )  # fmt: skip
-        if left.joined or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
+        if left.joined or any(foreign.expression for foreign, _ in pairs) or left.where != ALWAYS:
             raise self._statement.error(
                 UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip
-        reads = frozenset(own.name for own, _ in pairs)
-        on = tuple((own.name, their.name) for own, their in pairs)
+        reads = frozenset(foreign.name for foreign, _ in pairs)
+        on = tuple((foreign.name, key.name) for foreign, key in pairs)
         base = self._batch.joined(left.base, Join(table, on, reads=reads))
         label = base.private[-1][0]
         columns = {

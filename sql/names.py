@@ -67,18 +67,18 @@ def _split(text: str) -> tuple[str, str]:
     return (parts[0], parts[1]) if len(parts) > 1 else (MAIN, parts[0])
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint for a name that does not exist: the closest known one, or a few of them.
+def nearest(name: str, existing: Sequence[str]) -> str:
+    """A hint for a name that does not exist: the closest that does, or a few of them.
 
     >>> nearest("agee", ["age", "state"])
     'did you mean age?'
     >>> nearest("zzz", ["age", "state"])
     'there are age, state'
     """
-    lowered = {folded(k): k for k in known}
+    lowered = {folded(k): k for k in existing}
     close = difflib.get_close_matches(folded(name), lowered, n=1)
     if close:
         return f"did you mean {lowered[close[0]]}?"
-    if not known:
+    if not existing:
         return "there are none"
-    return "there are " + ", ".join(list(known)[:12]) + (", …" if len(known) > 12 else "")
+    return "there are " + ", ".join(list(existing)[:12]) + (", …" if len(existing) > 12 else "")

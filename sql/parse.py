@@ -73,7 +73,7 @@ class Chunk:
 
 
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statement]:
-    """The statements of a batch, parsed one by one so that one tree is kept at a time.
+    """The statements of a batch, parsed one by one so that only one tree is in memory at a time.
 
     Raises only errors that point at the text.
     """
@@ -109,9 +109,9 @@ def _chunks(text: str) -> Iterator[Chunk]:
         unclosed = Span(text, _unclosed(text), len(text))
         yield Chunk(text, [], unclosed.error(SqlSyntaxError, "a quote or a comment is not closed", "close it"))
         return
-    for semicolon, found in itertools.groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON):
+    for semicolon, group in itertools.groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON):
         if not semicolon:
-            yield Chunk(text, list(found))
+            yield Chunk(text, list(group))
 
 
 def _unclosed(text: str) -> int:
@@ -130,7 +130,7 @@ def _unclosed(text: str) -> int:
 
 
 def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:
-    """Turn every ``?`` into ``$1``, ``$2``, …: the parser keeps no order of its own for them."""
+    """Turn every ``?`` into ``$1``, ``$2``, …: the parser does not number them."""
     if not any(token.token_type == TokenType.PLACEHOLDER for token in chunk.tokens):
         return chunk, seen
     numbered: list[Token] = []

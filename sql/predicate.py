@@ -176,13 +176,13 @@ class PredicateReader:
 
     def _between_constants(self, node: exp.Expr, attribute: Attribute, low: Constant, high: Constant) -> Predicate:
         """``low <= column AND column <= high``, with both constants read in one comparison type."""
-        known = [c for c in (low, high) if c.kind != "null"]
-        places = self._located(node, attribute, lambda: attribute.places(known))
+        values = [c for c in (low, high) if c.kind != "null"]
+        places = self._located(node, attribute, lambda: attribute.places(values))
 
         def side(operator: str, bound: Constant) -> Predicate:
             if bound.kind == "null":
                 return ColumnQuestion(attribute.column.name, attribute.compare(operator, [bound]))
-            question = Question(((operator, places[known.index(bound)]),), FALSE, UNKNOWN)
+            question = Question(((operator, places[values.index(bound)]),), FALSE, UNKNOWN)
             return ColumnQuestion(attribute.column.name, attribute.ask(question))
 
         return And((side(">=", low), side("<=", high)))

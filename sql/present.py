@@ -1,7 +1,7 @@
 """After the release: output columns from the values of the workload's rows, and the order they come in.
 
 Everything here is post-processing of released (or, in tests, exact) numbers. What SQL computes, DuckDB computes, in a
-database of our own that holds nothing else.
+database in memory that holds nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def is_number(output: Output) -> bool:
-    """Whether an output is a released number, with an error of its own."""
+    """Whether an output is a released number, with an error."""
     if isinstance(output, Stacked):
         return all(is_number(part) for _, part in output.parts)
     if isinstance(output, Computed):
@@ -59,10 +59,10 @@ def rows_behind(output: Output) -> list[int]:
 
 def rows_used(query: Query) -> list[int]:
     """Every row of the workload that a query uses."""
-    found = [row for column in query.columns for row in rows_behind(column.output)]
+    rows = [row for column in query.columns for row in rows_behind(column.output)]
     if query.arrangement is not None:
-        found += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
-    return found
+        rows += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
+    return rows
 
 
 def linear_values(output: Linear, rows: Floats) -> Floats:
@@ -71,7 +71,7 @@ def linear_values(output: Linear, rows: Floats) -> Floats:
 
 
 def key_frame(query: Query) -> pd.DataFrame:
-    """The key columns of every group, with the dtypes that DuckDB's own frame would have."""
+    """The key columns of every group, with the dtypes that DuckDB's frame would have."""
     if not query.keys:
         return pd.DataFrame(index=pd.RangeIndex(len(query.groups)))
     return frame(tuple(f"k{i}" for i in range(len(query.keys))), tuple(k.type for k in query.keys), query.groups)

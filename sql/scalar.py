@@ -1,6 +1,6 @@
 """Expressions over one row: what they compute, their type, and what is known of their values.
 
-A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. What it may be
+A scalar becomes a derived column: it can be cut into regions, listed as groups, or summed. What it may be
 made of is a closed list (``backends/duckdb/functions.py``), and each expression is proven total (``total.py``). What is
 left are errors of a value, a cast or an overflow, which ``TRY`` turns into NULL.
 
@@ -69,7 +69,7 @@ def scalar(node: exp.Expr, scope: Scope) -> Column:
 
 def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
     """The column that an expression computes, proven total; ``value`` as in ``rendered``."""
-    known = Prover(
+    proven = Prover(
         leaf=lambda part: _known(part, scope),
         write=lambda part: rendered(part, scope),
         bind=lambda part: _type(rendered(part, scope), _inputs(part, scope)),
@@ -82,9 +82,9 @@ def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         raise scope.error(
             TypeMismatchError, node, "DuckDB cannot compute this from these types", "check the types, or add a CAST"
         )
-    short = known.made or known.kind == "text"
+    short = proven.made or proven.kind == "text"
     safe = rendered(node, scope, value, short=True) if short else sql
-    return Column(sql, type_, True, None, dialect.guarded(safe), inputs, (known.times, known.plus))
+    return Column(sql, type_, True, None, dialect.guarded(safe), inputs, (proven.times, proven.plus))
 
 
 def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
@@ -150,7 +150,7 @@ def _in_condition(node: exp.Expr) -> bool:
     return False
 
 
-# What is known of the values without looking
+# What follows from the declarations alone
 
 
 def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
@@ -162,8 +162,8 @@ def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
     if listed is not None:
         values, nullable = listed
         return replace(column, nullable=nullable, domain=values)
-    known = bounds(node, scope)
-    return replace(column, nullable=True, domain=Range(*known) if known is not None else None)
+    ends = bounds(node, scope)
+    return replace(column, nullable=True, domain=Range(*ends) if ends is not None else None)
 
 
 def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:
@@ -185,10 +185,10 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
     lists = [_listed(c) for c in column.inputs]
     if math.prod(len(values or ()) for values in lists) not in range(1, limit):
         return None
-    found = dialect.map_values(
+    values = dialect.map_values(
         column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
     )
-    return None if found is None else (Values(found), True)
+    return None if values is None else (Values(values), True)
 
 
 def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> tuple[Values, bool] | None:
@@ -208,11 +208,11 @@ def scalar_conditions(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, ex
     branches = [node] if isinstance(node, exp.If) else list(node.args["ifs"])
     default = node.args.get("false") if isinstance(node, exp.If) else node.args.get("default")
     subject = node.this if isinstance(node, exp.Case) else None
-    found: list[tuple[exp.Expr | None, exp.Expr | None]] = []
+    pairs: list[tuple[exp.Expr | None, exp.Expr | None]] = []
     for branch in branches:
         same = branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
-        found.append((same, branch.args["true"]))
-    return [*found, (None, default)]
+        pairs.append((same, branch.args["true"]))
+    return [*pairs, (None, default)]
 
 
 def _listed(column: Column) -> tuple[Any, ...] | None:
@@ -280,8 +280,8 @@ def bounds(node: exp.Expr, scope: Scope) -> tuple[int | float, int | float] | No
 
 
 def _ends(node: exp.Expr, scope: Scope) -> Ends | None:
-    found = _computed(bare(node), scope)
-    return found if found is not None and all(map(_is_finite, found)) else None
+    ends = _computed(bare(node), scope)
+    return ends if ends is not None and all(map(_is_finite, ends)) else None
 
 
 def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
@@ -323,10 +323,10 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
 
 
 def _hull(ranges: list[Ends | None]) -> Ends | None:
-    known = [r for r in ranges if r is not None]
-    if not known or len(known) < len(ranges):
+    finite = [r for r in ranges if r is not None]
+    if not finite or len(finite) < len(ranges):
         return None
-    return min(low for low, _ in known), max(high for _, high in known)
+    return min(low for low, _ in finite), max(high for _, high in finite)
 
 
 def clamped(node: exp.Expr, scope: Scope) -> Column:
@@ -336,9 +336,9 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
         return scope.resolve(node)
     node = scope.written(node)
     column = _derived(node, scope, _clamp_sql)
-    known = bounds(node, scope)
+    ends = bounds(node, scope)
     name = rendered(node, scope, _clamp_words)
-    return replace(column, name=name, domain=Range(*known) if known is not None else None)
+    return replace(column, name=name, domain=Range(*ends) if ends is not None else None)
 
 
 def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:

@@ -80,7 +80,7 @@ class Scan:
     private: tuple[tuple[str, Join], ...] = ()
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
     joins: tuple[tuple[str, Join], ...] = ()
-    """Public tables joined on a key of theirs."""
+    """Public tables joined on a key that is unique in them."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Scan:
         names = {c.name for column in self.computed for c in column.stored}
         for label, join in (*self.private, *self.joins):
             names |= join.reads
-            names |= {f"{label}.{theirs}" for _, theirs in join.on}
+            names |= {f"{label}.{column}" for _, column in join.on}
         return frozenset(names)
 
     @property

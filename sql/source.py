@@ -15,7 +15,7 @@ from .dialect import without_enums
 from .scan import Scan
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
-"""Declared types by table and column, needed where a file has none of its own (csv)."""
+"""Declared types by table and column, needed where a file has none (csv)."""
 
 
 @dataclass(frozen=True)

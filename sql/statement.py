@@ -38,7 +38,7 @@ class Statement:
 
     @property
     def sql(self) -> str:
-        """The statement's own text."""
+        """The text of the statement alone."""
         return self.text.source[self.text.start : self.text.end]
 
     def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
@@ -64,7 +64,7 @@ class Statement:
 
 
 def bare(node: exp.Expr) -> exp.Expr:
-    """An expression without the parentheses around it; a subquery keeps its own."""
+    """An expression without the parentheses around it; those of a subquery stay."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node

@@ -42,7 +42,7 @@ _MEETING = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between,
     exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif,
 )  # fmt: skip
-"""What brings its arguments to one type: a constant text among others is read as theirs."""
+"""What brings its arguments to one type: a constant text among others is read as a value of that type."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Prover:
     """Proves expressions of one scope total."""
 
     leaf: Callable[[exp.Expr], Value]
-    """What is known of a column; parameters are written in before."""
+    """What is known of a column before any row is seen; parameters are written in earlier."""
     write: Callable[[exp.Expr], str]
     """A part of the expression as SQL over the columns of the scan."""
     bind: Callable[[exp.Expr], str | None]

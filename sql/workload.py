@@ -45,7 +45,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class PublicValues:
-    """Values that are known without looking, one per group: GROUPING(), a constant."""
+    """Values that follow from the batch and the policy alone, one per group: GROUPING(), a constant."""
 
     values: tuple[Any, ...]
 

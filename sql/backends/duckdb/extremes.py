@@ -61,7 +61,7 @@ def extremes(type_: str) -> tuple[str, ...]:
 
 
 def rehearsal(table: Table, wanted: Collection[str]) -> str:
-    """Rows of extreme values in place of a stored table; every value in another company."""
+    """Rows of extreme values in place of a stored table; each row combines other values."""
     values = [(c, extremes(c.type)) for c in table.columns if c.name in wanted]
     rows = " UNION ALL ".join(
         "SELECT 1 AS one"

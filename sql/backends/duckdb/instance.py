@@ -2,7 +2,7 @@
 
 Python sees connection objects, and ``db``, ``db.cursor()`` and a second ``duckdb.connect(":memory:name")`` are
 different ones of one database. What all of them see is what is attached: so an empty database of a random name is
-attached once, and that name is the identity. The user's own tables are not touched.
+attached once, and that name is the identity. The user's tables are not touched.
 
 DuckDB tells of no write as such. What it does tell, without reading a row:
 
@@ -43,7 +43,7 @@ class Instance:
         self._changes = 0
 
     @contextmanager
-    def own(self) -> Iterator[None]:
+    def statement(self) -> Iterator[None]:
         """Around each statement of tacit's, so that it is not taken for one of somebody else."""
         with self._lock:
             try:
@@ -59,7 +59,7 @@ class Instance:
     def state(self, run: Callable[[str, str], list[tuple[Any, ...]]], database: str) -> str:
         """A text that is equal only while nobody but tacit has used the database. It holds numbers of rows.
 
-        ``run`` executes one statement inside ``own``.
+        ``run`` executes one statement inside ``statement``.
         """
         with self._lock:
             [(number, sizes)] = run(_STATE, database)
@@ -80,10 +80,10 @@ def instance_of(connection: duckdb.DuckDBPyConnection, ran: int) -> Instance:
     """
     with _ATTACHING:
         try:
-            found = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
-            known = [name for (name,) in found if name in _INSTANCES]
-            if known:
-                instance = _INSTANCES[known[0]]
+            attached = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
+            tokens = [name for (name,) in attached if name in _INSTANCES]
+            if tokens:
+                instance = _INSTANCES[tokens[0]]
                 instance.ran(ran + 1)
                 return instance
             token = f"{_PREFIX}{secrets.token_hex(16)}"

@@ -68,8 +68,8 @@ def comparison_type(column_type: str, constants: list[Constant]) -> str:
             return "DOUBLE"
         scales = [-int(c.value.as_tuple().exponent) for c in constants if c.kind == "decimal"]
         if scales:
-            own = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", column_type)
-            return f"DECIMAL(38,{max([*scales, int(own[2]) if own else 0])})"
+            decimal = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", column_type)
+            return f"DECIMAL(38,{max([*scales, int(decimal[2]) if decimal else 0])})"
         if column_type == "BOOLEAN" and "int" in kinds:
             return "INTEGER"
     if column_type == "FLOAT" and "double" in kinds:

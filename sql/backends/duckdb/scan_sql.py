@@ -44,17 +44,17 @@ def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     for label, join in scan.private:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
         other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {_bounded(join.table, salt, stored, wanted)})"  # noqa: S608
-        on = " AND ".join(f"{quote(own)} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        on = " AND ".join(f"{quote(left)} = {quote(f'{label}.{key}')}" for left, key in join.on)
         rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
     for label, join in scan.joins:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
-        keys = ", ".join(quote(theirs) for _, theirs in join.on)
+        keys = ", ".join(quote(key) for _, key in join.on)
         # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
         once = (
             f"(SELECT {_labelled(join.table, label, wanted)}, TRUE AS {quote(f'{label}.')} "  # noqa: S608
             f"FROM {stored(join.table, wanted)} QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
         )
-        on = " AND ".join(f"{own} = {quote(f'{label}.{theirs}')}" for own, theirs in join.on)
+        on = " AND ".join(f"{left} = {quote(f'{label}.{key}')}" for left, key in join.on)
         rows = f"(SELECT * FROM {rows} LEFT JOIN {once} ON {on})"  # noqa: S608
     return rows
 

@@ -1,4 +1,4 @@
-"""An empty DuckDB of our own, so that constants, names and dtypes are DuckDB's and not our idea of them.
+"""An empty DuckDB in memory, asked for constants, names and dtypes, so that they are DuckDB's in every detail.
 
 It holds no table of the user's and reads nothing from outside; all it ever sees are constants of the batch and
 of the policy.
@@ -56,8 +56,8 @@ def database() -> duckdb.DuckDBPyConnection:
 def cast_text(text: str, type_: str) -> Any:
     """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it (or an infinite date)."""
     if type_ in ("DATE", "TIMESTAMP"):
-        found = fold(f"TRY_CAST({literal(text)} AS {type_})")
-        return found[0] if found is not None else None
+        result = fold(f"TRY_CAST({literal(text)} AS {type_})")
+        return result[0] if result is not None else None
     return database().execute(f"SELECT TRY_CAST($1 AS {type_})", [text]).fetchone()[0]  # type: ignore[index]
 
 
@@ -81,8 +81,8 @@ def _finite(expression: str) -> bool:
 
 def fold_list(expressions: list[str]) -> list[Any] | None:
     """The values of many expressions without columns."""
-    found = fold("[" + ", ".join(expressions) + "]")
-    return None if found is None else list(found[0])
+    result = fold("[" + ", ".join(expressions) + "]")
+    return None if result is None else list(result[0])
 
 
 @lru_cache(maxsize=4096)
@@ -118,8 +118,8 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             f"(SELECT CAST({quote(name)} AS {type_}) AS {quote(name)}, ordinal_{i} FROM listed_{i})"  # noqa: S608
             for i, (name, type_, _) in enumerate(columns)
         )
-        found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
-        if any(isinstance(value, date) for (value,) in found):  # an infinite one would look like Python's last or first
+        rows = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
+        if any(isinstance(value, date) for (value,) in rows):  # an infinite one would look like Python's last or first
             finite = f"SELECT count(*) FROM {source} WHERE NOT isfinite({expression})"  # noqa: S608
             if connection.execute(finite).fetchall() != [(0,)]:
                 return None
@@ -127,16 +127,16 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
         return None
     finally:
         connection.close()
-    return distinct(value for (value,) in found)
+    return distinct(value for (value,) in rows)
 
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     """The different values as DuckDB tells them apart, without NULL, in order of appearance: all NaN are one."""
-    found: dict[Any, Any] = {}
+    different: dict[Any, Any] = {}
     for value in values:
         if value is not None:
-            found.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
-    return tuple(found.values())
+            different.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
+    return tuple(different.values())
 
 
 def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series:
@@ -163,8 +163,8 @@ def display_name(
     ``relations`` are what FROM brings in, ``tables`` what subqueries of the expression read: (name, columns).
     """
     source = ", ".join(f"({_nulls(columns)}) AS {quote(name)}" for name, columns in relations)
-    known = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)
-    query = f"{f'WITH {known} ' if known else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
+    ctes = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)
+    query = f"{f'WITH {ctes} ' if ctes else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
     try:
         return str(database().execute(query).description[0][0])
     except REFUSALS:
@@ -176,7 +176,7 @@ def _nulls(columns: tuple[tuple[str, str], ...]) -> str:
 
 
 def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
-    """A frame of constants with the dtypes that DuckDB's own frame would have."""
+    """A frame of constants with the dtypes that DuckDB's frame would have."""
     casts = ", ".join(f"CAST(c{i} AS {t}) AS {quote(n)}" for i, (n, t) in enumerate(zip(names, types, strict=True)))
     heads = ", ".join(f"c{i}" for i in range(len(names)))
     places = "(?" + ", ?" * len(names) + ")"

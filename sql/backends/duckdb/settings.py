@@ -23,15 +23,15 @@ _MEANING = (
 
 @lru_cache(maxsize=1)
 def meaning() -> dict[str, str]:
-    """The values of those settings that batches are compiled for: DuckDB's own, UTC, and no optimizer.
+    """The values of those settings that batches are compiled for: DuckDB's defaults, UTC, and no optimizer.
 
     The optimizer looks at statistics of the rows and computes what they make constant while it plans, outside every
     ``TRY``: ``(i IS NULL) BETWEEN 'a' AND 'b'`` failed exactly when no row had a NULL. It also takes parts that occur
     twice out of their ``TRY``. The scan that tacit writes needs none of it (benchmarks/scan.py).
     """
     rows = database().execute("SELECT name, value FROM duckdb_settings()").fetchall()
-    own = {name: value or "" for name, value in rows if name in _MEANING}
-    return own | {"TimeZone": "UTC", "Calendar": "gregorian", "enable_optimizer": "false"}
+    defaults = {name: value or "" for name, value in rows if name in _MEANING}
+    return defaults | {"TimeZone": "UTC", "Calendar": "gregorian", "enable_optimizer": "false"}
 
 
 def needed(scan: Scan | None) -> frozenset[str]:
@@ -48,15 +48,15 @@ def needed(scan: Scan | None) -> frozenset[str]:
 def prepare(cursor: duckdb.DuckDBPyConnection, needed: Collection[str]) -> int:
     """Let SQL mean on this cursor what it meant when the batch was compiled; the number of statements that it took.
 
-    Functions are looked up in DuckDB's own schema alone: a macro of the database could shadow any of them, signs
+    Functions are looked up in DuckDB's built-in schema alone: a macro of the database could shadow any of them, signs
     included. Settings of an open connection that change what SQL means are set back for this cursor only. Where its
     configuration is locked, those in ``needed`` must have their value.
     """
     cursor.execute("SET search_path = 'system.main'")
     names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
-    (found,) = cursor.execute(f"SELECT {names}").fetchall()
+    (values,) = cursor.execute(f"SELECT {names}").fetchall()
     ran = 2
-    for (name, wanted), value in zip(meaning().items(), found, strict=True):
+    for (name, wanted), value in zip(meaning().items(), values, strict=True):
         if str(value if value is not None else "").lower() == wanted.lower():
             continue
         try:

@@ -69,17 +69,17 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
 
 def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
     try:
-        own = connection.cursor()
-        row = own.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
+        cursor = connection.cursor()
+        row = cursor.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
     except duckdb.Error:
         raise OperationalError("the DuckDB connection is closed") from None
     if row and row[0]:
-        return DuckDBSource(own, Path(row[0]).absolute(), owned=True)
-    return DuckDBSource(own, None, owned=True, instance=instance_of(own, ran=1))
+        return DuckDBSource(cursor, Path(row[0]).absolute(), owned=True)
+    return DuckDBSource(cursor, None, owned=True, instance=instance_of(cursor, ran=1))
 
 
 class DuckDBSource:
-    """Rows in DuckDB. Every call uses a cursor of its own, so that threads can share the source."""
+    """Rows in DuckDB. Every call opens a cursor, so that threads can share the source."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class DuckDBSource:
         expressions: dict[tuple[str, str], list[str]] = {}
         for schema, table, expression in checks:
             expressions.setdefault((schema, table), []).append(expression)
-        bounds = {table: check_ranges(found) for table, found in expressions.items()}
+        bounds = {table: check_ranges(texts) for table, texts in expressions.items()}
         self._shape = _shape(columns)
         tables: dict[tuple[str, str], list[SourceColumn]] = {}
         for schema, table, name, type_, nullable in columns:
@@ -135,11 +135,11 @@ class DuckDBSource:
         return tuple(
             SourceTable(
                 spelled((schema, table)),
-                tuple(found),
+                tuple(table_columns),
                 views.get((schema, table), ""),
                 (schema, table),
             )
-            for (schema, table), found in tables.items()
+            for (schema, table), table_columns in tables.items()
         )
 
     def _columns(self) -> list[tuple[Any, ...]]:
@@ -156,10 +156,10 @@ class DuckDBSource:
         """The batch was compiled for the columns that were there when the connection was opened."""
         if self._file is not None:
             try:
-                found = self._run(f"DESCRIBE SELECT * FROM {self._file.rows}")  # noqa: S608
+                described = self._run(f"DESCRIBE SELECT * FROM {self._file.rows}")  # noqa: S608
             except OperationalError:
-                found = []
-            same = found == self._file.described
+                described = []
+            same = described == self._file.described
         else:
             shape, tables = _shape(self._columns()), (scan.table, *(j.table for _, j in (*scan.private, *scan.joins)))
             paths = [table.path or ("main", table.name) for table in tables]
@@ -203,7 +203,7 @@ class DuckDBSource:
         return not self._run(sql)
 
     def rehearse(self, scan: Scan) -> None:
-        """Run the scan on rows of our own, made of extreme values, with the settings of this very database.
+        """Run the scan on rows made of extreme values, with the settings of this database.
 
         Whatever makes a scan fail whatever the rows are, a setting or a limit of this DuckDB, shows here, before
         anything is charged. Reads no stored row.
@@ -232,13 +232,13 @@ class DuckDBSource:
         try:
             return self._count(scan, render(scan, salt, self._stored))
         except duckdb.Error:
-            # DuckDB's own text can quote a cell, so it goes no further than this.
+            # DuckDB's message can quote a cell, so it is not passed on.
             raise OperationalError("the scan of the table failed; nothing was released") from None
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         with self._cursor(scan) as cursor:
-            found = cursor.execute(sql).fetchnumpy()
-        return scan.in_cells([np.asarray(column) for column in found.values()])
+            columns = cursor.execute(sql).fetchnumpy()
+        return scan.in_cells([np.asarray(column) for column in columns.values()])
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
@@ -254,10 +254,10 @@ class DuckDBSource:
 
     @contextmanager
     def _cursor(self, scan: Scan | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """For one statement: every statement of tacit's own goes through here, or it passes for somebody else's."""
+        """For one statement. Every statement of tacit's goes through here, or it would be counted as another user's."""
         with self._lock:
             cursor = self._connection.cursor()
-        with cursor, nullcontext() if self._instance is None else self._instance.own():
+        with cursor, nullcontext() if self._instance is None else self._instance.statement():
             ran = prepare(cursor, needed(scan))
             if self._instance is not None:
                 self._instance.ran(ran)
@@ -279,10 +279,10 @@ class DuckDBSource:
 
 def _shape(columns: Sequence[tuple[Any, ...]]) -> dict[tuple[str, ...], tuple[Any, ...]]:
     """Names and types of the columns of each table."""
-    found: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    shape: dict[tuple[str, ...], tuple[Any, ...]] = {}
     for schema, table, name, type_, _ in columns:
-        found[schema, table] = (*found.get((schema, table), ()), (name, type_))
-    return found
+        shape[schema, table] = (*shape.get((schema, table), ()), (name, type_))
+    return shape
 
 
 def _enum_labels(type_: str) -> tuple[str, ...] | None:
