@@ -3,7 +3,7 @@
 Cells that no query tells apart have equal columns and become one; cells that no query counts have a zero
 column and are dropped. Within one aggregate a point of the grid counts towards at most one row, so the aggregate's part
 of a column is a single small number, its tag, and two columns are equal exactly when all their tags are. Equal
-tags are found by a 64-bit hash and then compared, so merging never depends on luck.
+tags are found by a 64-bit hash and then compared, so that a collision of the hash cannot merge different cells.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _at(tag: Tags, points: tuple[Integers, ...]) -> Tags:
 
 
 class CellList(Sequence[Cell]):
-    """The cells in words, made when somebody looks."""
+    """The cells in words; each is described when it is asked for, because there can be many."""
 
     def __init__(self, parts: Sequence[TableCells]) -> None:
         self._parts = tuple(parts)

@@ -101,7 +101,7 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
         positive = _literal(node.this, statement)
         decimal = positive.kind == "decimal"  # Python's "-" would round to 28 digits
         return Constant(positive.kind, positive.value.copy_negate() if decimal else -positive.value)
-    return _folded(node, statement, params)
+    return evaluated(node, statement, params)
 
 
 def _literal(node: exp.Literal, statement: Statement) -> Constant:
@@ -141,7 +141,7 @@ def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> C
         ) from None  # fmt: skip
 
 
-def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
+def evaluated(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
     """Let DuckDB evaluate the expression, with the parameters written in."""
     if not is_constant(node):
         raise statement.error(UnsupportedSqlError, node, "this is not a constant", "compare one column with a constant")
@@ -151,17 +151,17 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
             return bound_literal(part, statement, params)
         return part
 
-    folded = dialect.fold(dialect.write(node.copy().transform(written_in)))
+    result = dialect.fold(dialect.write(node.copy().transform(written_in)))
     try:
-        if folded is None:
+        if result is None:
             raise TypeError
-        value, type_ = folded
+        value, type_ = result
         if type_ == "BIGNUM":  # comes as a text
             raise TypeError
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
-        result = Constant.of(value)
-        return Constant("float", result.value) if type_ == "FLOAT" and result.kind == "double" else result
+        typed = Constant.of(value)
+        return Constant("float", typed.value) if type_ == "FLOAT" and typed.kind == "double" else typed
     except TypeError:
         raise statement.error(
             TypeMismatchError, node, "this constant has no value that a column could be compared with",
@@ -172,11 +172,6 @@ def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constan
 def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameters) -> exp.Expr:
     """A parameter's value as a literal."""
     return _as_literal(_bound(node, statement, params))
-
-
-def folded_condition(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
-    """A condition between constants, evaluated by DuckDB."""
-    return _folded(node, statement, params)
 
 
 def _as_literal(value: Constant) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Declared domains at work: the clamp of a SUM, and the list of groups of a GROUP BY.
+"""What declared domains are for: the clamp of a SUM, and the list of groups of a GROUP BY.
 
 These are the only two places that need a declaration, because both would otherwise have to look at the data.
 """

@@ -1,4 +1,4 @@
-"""What a name is: how DuckDB compares names, how a table's is spelt, and help with misspelt ones."""
+"""Names of tables and columns: how DuckDB compares them, how a table's name is spelt, and help with misspelt ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(name: str) -> str:
-    """A name as DuckDB compares names: only ASCII letters know no case.
+    """A name as DuckDB compares names: case does not matter for ASCII letters, and matters for all others.
 
     >>> folded("Age"), folded("É") == folded("é")
     ('age', False)

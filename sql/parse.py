@@ -1,4 +1,4 @@
-"""SQL text → sqlglot statements with their spans. Knows the grammar's limits, not its meaning."""
+"""SQL text → sqlglot statements with their spans. Applies the limits of size and depth; meaning comes later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CLOSED = re.compile(r"""'(?:[^']|'')*'(?!')|"(?:[^"]|"")*"(?!")|--[^\n]*|/\*.*?
 _FRAMES = 4000
 """The pure-Python parser needs a dozen frames for each parenthesis; 100 of them do not fit Python's default limit."""
 _BEGINNINGS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VAR}
-"""What a statement may begin with. VAR is a misspelt word, and makes the better error by not parsing."""
+"""What a statement may begin with. VAR is a misspelt word, and the parser's error about it is the better one."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Limits:
     words: int = 20_000
     """Words, numbers and signs in one statement."""
     operators: int = 2_000
-    """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of them is a tree as deep."""
+    """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of n makes a tree of depth n."""
     cells: int = 1 << 20
     rows: int = 20_000
     entries: int = 50_000_000
@@ -104,7 +104,7 @@ def split_batch(batch: str | Sequence[str], limits: Limits) -> list[Chunk]:
 
 def _chunks(text: str) -> Iterator[Chunk]:
     try:
-        tokens = dialect.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
+        tokens = dialect.tokenize(text + "\n")  # without the line end, sqlglot misreads '' at the end after a $1
     except TokenError:
         unclosed = Span(text, _unclosed(text), len(text))
         yield Chunk(text, [], unclosed.error(SqlSyntaxError, "a quote or a comment is not closed", "close it"))
@@ -189,7 +189,7 @@ def _parse_one(tokens: list[Token], source: str, limits: Limits) -> Statement:
 
 
 def _check_numbers(tokens: list[Token], source: str) -> None:
-    """Refuse what sqlglot reads otherwise than DuckDB: 0x1F as ``0 AS x1F``, and .5 as 0.5, which has a digit more."""
+    """Refuse what sqlglot and DuckDB read differently: 0x1F as ``0 AS x1F``, and .5 as 0.5, with one digit more."""
     for token, after in itertools.pairwise(tokens):
         # a numbered "?" is a NUMBER too, and a word may follow it at once
         if token.token_type != TokenType.NUMBER or not source[token.start].isdigit():
@@ -222,7 +222,7 @@ def _check_precedence(statement: Statement) -> None:
 
 
 def _measured(tokens: list[Token]) -> tuple[int, int]:
-    """(how deep the statement nests, how many signs make its tree deeper); a string after a string is joined to it.
+    """(how deep the statement nests, how many operators make its tree deeper); SQL joins two strings in a row.
 
     ``x[1][1]`` and ``f().g()`` nest too, one level for each step, and sqlglot copies or types the whole at each.
     """

@@ -17,7 +17,7 @@ from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
 from . import dialect
 from .catalog import Column
-from .constants import constant, folded_condition, is_constant
+from .constants import constant, evaluated, is_constant
 from .literals import Constant
 from .ordering import Incomparable
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
@@ -238,7 +238,7 @@ class PredicateReader:
 
     def _fixed(self, node: exp.Expr) -> Predicate:
         """A condition without columns: DuckDB says what it is."""
-        value = folded_condition(node, self._scope.statement, self._scope.params)
+        value = evaluated(node, self._scope.statement, self._scope.params)
         if value.kind == "null":
             return FixedTruth(UNKNOWN)
         if value.kind != "bool":

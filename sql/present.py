@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def is_number(output: Output) -> bool:
-    """Whether an output is a released number, with an error."""
+    """Whether an output is a released number, which has a standard error."""
     if isinstance(output, Stacked):
         return all(is_number(part) for _, part in output.parts)
     if isinstance(output, Computed):
@@ -109,7 +109,7 @@ _STAND_INS = (0.0, 1.0, -1.0, 0.5, 1e15, -1e300)
 
 
 def rehearse(query: Query, keys: pd.DataFrame) -> None:
-    """Compute and arrange a query's frame from stand-in values, so that what cannot be done fails unpaid."""
+    """Compute and arrange a query's frame from stand-in values: what cannot be computed fails before the charge."""
     arrangement = query.arrangement
     if arrangement is None and not any(isinstance(column.output, Computed | Stacked) for column in query.columns):
         return
@@ -146,10 +146,9 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
         case Computed(leaves=leaves):
             return compute(output, keys, leaf_values(leaves, rows))
         case Stacked(parts):
-            return stacked(query, parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
+            return stacked(parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
 
 
-def stacked(query: Query, parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:
+def stacked(parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:
     """The rows of a UNION ALL, one part below the other."""
-    del query
     return pd.concat([pd.Series(value(part, size)).reset_index(drop=True) for size, part in parts], ignore_index=True)

@@ -156,7 +156,7 @@ def _column_key(column: Column, joins: dict[str, Join]) -> str:
 
 
 def _join_key(label: str, joins: dict[str, Join]) -> Any:
-    """A join may hang on a column of a join before it."""
+    """The left side of a join may be a column of a join before it."""
     join = joins[label]
     before = {other: _join_key(other, joins) for other in joins if other in join.after}
     return [folded(join.table.name), join.table.version, join.on, before]
@@ -228,13 +228,14 @@ def _coarser(fine: _SameCells, grid: _SameCells) -> Integers | None:
     fine_cell, other_cell = common.history[0]
     holder = np.full(fine.grid.cells, -1, dtype=np.int64)
     holder[fine_cell] = other_cell
+    holder.setflags(write=False)  # the cache hands one array to all callers
     return holder
 
 
 def union_of_cells(fine: Grid, grid: Grid) -> Integers | None:
     """For each cell of ``fine``, the cell of ``grid`` that holds it, -1 for none; None where ``grid`` cuts any of them.
 
-    Kept from one call to the next: a batch is looked at several times, beside many releases.
+    Cached: one batch is compared with many releases, several times.
     """
     if fine.key == grid.key:
         return np.arange(fine.cells, dtype=np.int64)

@@ -1,6 +1,6 @@
 """Expressions over released values: SQL over the aggregates a0, a1, … and the group keys k0, k1, ….
 
-They are computed after the release, which is paid for by then: so each is proven to fail on no value beforehand.
+They are computed after the release, when it is paid for. So each is proven beforehand to fail on no value.
 """
 
 from __future__ import annotations

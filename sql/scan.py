@@ -16,7 +16,7 @@ from .names import folded
 from .regions import Regions
 
 UNIT = 1 << 30
-"""FixedTruth-point parts that one row is split into when the batch sums something."""
+"""Fixed-point parts that one row is split into when the batch sums something."""
 
 
 @dataclass(frozen=True)
@@ -160,5 +160,5 @@ class Scan:
 
 
 def _identity(column: Column) -> str:
-    """What a column is: names know no case, the texts inside an expression do."""
+    """What a column is. Case matters inside the text of an expression and not in a name."""
     return column.expression or folded(column.name)

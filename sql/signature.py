@@ -54,7 +54,7 @@ Gives = str | Callable[[Sequence[Value]], "str | None"]
 class Signature:
     """One function: the arguments that it takes, by sqlglot's names, and the kind that it gives.
 
-    ``gives`` is a kind, or a function of the arguments that says None for a combination that is not on the list, or
+    ``gives`` is a kind, or a function of the arguments that returns None for a combination that is not on the list, or
     ``bound``: the kind of the type that DuckDB's binder finds. An argument that is not named here, and is given, is
     refused.
     """
@@ -62,8 +62,8 @@ class Signature:
     takes: Mapping[str, Takes]
     gives: Gives
     flags: frozenset[str] = frozenset()
-    """Arguments that are no expressions and mean no harm."""
+    """Arguments that are not expressions and cannot make the function fail."""
     grows: Callable[[Sequence[Value], exp.Expr], tuple[int, int]] | None = None
-    """How long the text can be that is made; None when none is made that is longer than an argument."""
+    """The greatest length of the text that it makes, as (times, plus); None when no text is longer than an argument."""
     makes: bool = False
     """Whether it builds a new text."""

@@ -1,4 +1,4 @@
-"""The small protocol behind which the data lies, and what a source tells about its schema."""
+"""The protocol of a source of rows, and its schema as it reports it."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         ...

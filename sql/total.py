@@ -1,7 +1,7 @@
 """The proof that an expression cannot fail on any row, made before the row's table is charged for.
 
 ``prove`` walks the expression and refuses what is not on the list of functions for the kinds of values that it
-is given. ConstantArgument parts are computed once, here, where their errors can be shown.
+is given. Constant parts are computed once, here, where their errors can be shown.
 
 Guarantee. Let e be an expression that ``prove`` accepts. Then ``CASE WHEN hash(c) IS NOT NULL THEN TRY(e) END`` has a
 value or NULL for every row, in every order and company of rows: by induction over its tree, each function is on the
@@ -125,8 +125,8 @@ class Prover:
     def _readable(self, parts: Sequence[exp.Expr], values: Sequence[Value]) -> None:
         """Refuse a constant text that DuckDB cannot read as the type of the values that it meets.
 
-        It would raise on every row, or on the rows that get as far: ``TRY`` would make NULL of them. With a condition
-        the text is left to ``TRY``.
+        It would raise on every row that it is computed for, and ``TRY`` would make them all NULL. A text that meets a
+        condition is left to ``TRY``.
         """
         kinds = {value.kind for value in values} - {"null"}
         if "text" not in kinds or len(kinds) == 1 or "truth" in kinds:

@@ -111,7 +111,7 @@ class Query:
     groups: tuple[tuple[Any, ...], ...]
     """The key values of every group; ``((),)`` without GROUP BY."""
     labels: tuple[str, ...]
-    """Every group in words, each in other words than all others of the query."""
+    """Every group in words, different for different groups."""
     columns: tuple[OutputColumn, ...]
     arrangement: Arrangement | None = None
 

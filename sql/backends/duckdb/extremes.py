@@ -1,4 +1,4 @@
-"""The values of each type that are most likely to hurt a computation: its ends, NULL, NaN, infinities, odd texts.
+"""The values of each type that are most likely to make a computation fail: its ends, NULL, NaN, infinities, odd texts.
 
 A scan is rehearsed on rows made of these before anything is charged (``DuckDBSource.rehearse``), and the tests of the
 list of functions run over them. They are constants of this file and say nothing about the data.

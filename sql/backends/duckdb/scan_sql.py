@@ -49,7 +49,7 @@ def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     for label, join in scan.joins:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
         keys = ", ".join(quote(key) for _, key in join.on)
-        # A public key that is not unique is refused before the charge; here it could not multiply rows anyhow.
+        # A public key that is not unique is refused before the charge. Here one row per key is taken all the same.
         once = (
             f"(SELECT {_labelled(join.table, label, wanted)}, TRUE AS {quote(f'{label}.')} "  # noqa: S608
             f"FROM {stored(join.table, wanted)} QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
@@ -64,7 +64,7 @@ def _labelled(table: Table, label: str, wanted: Collection[str]) -> str:
 
 
 def read_column(column: Column, sql: str) -> str:
-    """A stored column as the catalog has it: texts in binary order, and a private type, such as an ENUM, cast away."""
+    """A stored column as the catalog has it: texts in binary order, a private type (ENUM) cast to a public one."""
     value = f"CAST({sql} AS {column.type})" if column.recast else sql
     collated = f"{value} COLLATE C" if column.type == "VARCHAR" else value
     return f"{collated} AS {quote(column.name)}"

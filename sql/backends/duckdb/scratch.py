@@ -35,7 +35,7 @@ _local = threading.local()
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """Times are UTC wherever the machine stands, no optimizer looks at rows, and nothing of that can be changed."""
+    """Set UTC and no optimizer, and lock the configuration: neither the machine nor a query can change it."""
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return  # a file that this process has open already is one DuckDB for all its connections
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -54,7 +54,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @lru_cache(maxsize=65536)
 def cast_text(text: str, type_: str) -> Any:
-    """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it (or an infinite date)."""
+    """What DuckDB makes of ``CAST('text' AS type)``, or None when it refuses (or gives an infinite date)."""
     if type_ in ("DATE", "TIMESTAMP"):
         result = fold(f"TRY_CAST({literal(text)} AS {type_})")
         return result[0] if result is not None else None
@@ -160,7 +160,7 @@ def display_name(
 ) -> str | None:
     """The name DuckDB gives to an unnamed output column; None when it cannot say.
 
-    ``relations`` are what FROM brings in, ``tables`` what subqueries of the expression read: (name, columns).
+    ``relations`` are those of FROM, ``tables`` those that subqueries of the expression read: (name, columns).
     """
     source = ", ".join(f"({_nulls(columns)}) AS {quote(name)}" for name, columns in relations)
     ctes = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)

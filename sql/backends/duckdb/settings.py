@@ -35,7 +35,7 @@ def meaning() -> dict[str, str]:
 
 
 def needed(scan: Scan | None) -> frozenset[str]:
-    """The settings that a statement depends on. Most mean nothing to a scan that computes nothing from a row."""
+    """The settings that a statement depends on; a scan that only compares stored columns depends on fewer."""
     needed = frozenset(meaning()) - {"TimeZone", "Calendar", "enable_optimizer"}
     inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
     if inputs:
@@ -46,7 +46,7 @@ def needed(scan: Scan | None) -> frozenset[str]:
 
 
 def prepare(cursor: duckdb.DuckDBPyConnection, needed: Collection[str]) -> int:
-    """Let SQL mean on this cursor what it meant when the batch was compiled; the number of statements that it took.
+    """Give SQL the meaning that it had when the batch was compiled; returns how many statements that took.
 
     Functions are looked up in DuckDB's built-in schema alone: a macro of the database could shadow any of them, signs
     included. Settings of an open connection that change what SQL means are set back for this cursor only. Where its

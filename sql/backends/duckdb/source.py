@@ -178,7 +178,7 @@ class DuckDBSource:
     def version(self, table: str, key: bytes) -> str:
         """A name of the table's present state that says nothing but whether the state is the same.
 
-        The file's size and modification stamp, or what ``Instance.state`` tells of a database in memory. Both follow
+        The file's size and modification stamp, or ``Instance.state`` for a database in memory. Both follow
         the number of rows, so they are shown only as a hash with a secret key.
         """
         return hmac.new(key, f"version {self._stamp()}".encode(), "sha256").hexdigest()[:32]
@@ -205,8 +205,8 @@ class DuckDBSource:
     def rehearse(self, scan: Scan) -> None:
         """Run the scan on rows made of extreme values, with the settings of this database.
 
-        Whatever makes a scan fail whatever the rows are, a setting or a limit of this DuckDB, shows here, before
-        anything is charged. Reads no stored row.
+        A setting or a limit of this DuckDB that makes the scan fail for any rows shows here, before anything is
+        charged. Reads no stored row.
         """
         self._check_unchanged(scan)
         read = scan.reads if scan.table.privacy_unit is None else {column.name for column in scan.table.columns}
@@ -266,7 +266,7 @@ class DuckDBSource:
     def _stored(self, table: Table, wanted: Collection[str]) -> str:
         """Some columns of a stored table. Texts are compared byte by byte, whatever collation a column declares.
 
-        Only what is wanted is named, because without its optimizer DuckDB reads every column that is.
+        Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named.
         """
         if self._file is not None:
             rows, computed = self._file.rows, self._file.columns
