@@ -18,13 +18,14 @@ from .batch import BatchReader, TableBatch
 from .catalog import Column
 from .cells import GroupedAggregate
 from .constants import is_constant
+from .declared import bounds, clamped, summands
 from .dialect import to_double
 from .domains import clamp
 from .from_clause import RelationReader
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation
-from .scalar import Scope, bounds, clamped, scalar, scalar_conditions, summands
+from .scalar import Scope, case_branches, scalar
 from .statement import bare
 
 VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
@@ -253,7 +254,7 @@ class AggregateReader:
             return None
         branches: list[tuple[Predicate, exp.Expr]] = []
         earlier: tuple[Predicate, ...] = ()
-        for condition, result in scalar_conditions(node):
+        for condition, result in case_branches(node):
             parts = earlier
             if condition is not None:
                 held = IsTruth(self._relations.predicate(self._relation, condition), TRUE)

@@ -12,13 +12,13 @@ from typing import Any
 from tacit.errors import DomainError, LimitError, TypeMismatchError
 
 from .catalog import Column, Range, Table, Values
+from .declared import column_bounds
 from .dialect import kind_of, ordering
 from .literals import Constant
 from .ordering import Incomparable
 from .parse import Limits
 from .predicate import ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
-from .scalar import column_bounds
 from .scan import UNIT, SummedColumn
 from .statement import Span
 

@@ -11,12 +11,13 @@ from tacit.errors import SqlSyntaxError, UnknownNameError, UnsupportedSqlError
 from . import dialect
 from .batch import BatchReader
 from .catalog import Range, Table, Values
+from .declared import with_domain
 from .joins import JoinReader
 from .names import MAIN, folded, nearest, spelled
 from .parse import Limits, parse_batch
 from .predicate import Predicate, PredicateReader
 from .relation import Relation, RelationColumn, column_of, scope_of, stored_columns, tables_of
-from .scalar import Scope, with_domain
+from .scalar import Scope
 from .statement import Statement, bare
 
 _CLAUSES = {

@@ -17,9 +17,9 @@ from . import dialect
 from .aggregate import AGGREGATES
 from .catalog import Column, Values
 from .constants import is_constant
+from .declared import with_domain
 from .domains import groups as groups_of
 from .predicate import Predicate
-from .scalar import with_domain
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
 from .workload import PublicValues
