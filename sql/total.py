@@ -90,25 +90,25 @@ class Prover:
             return self._escape(node)
         if isinstance(node, exp.Anonymous):
             return self._named(node)
-        rule = BY_NODE.get(type(node))
-        if rule is None:
+        signature = BY_NODE.get(type(node))
+        if signature is None:
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
-        return self._apply(node, rule, dict(node.args))
+        return self._apply(node, signature, dict(node.args))
 
     def _named(self, node: exp.Anonymous) -> Value:
-        rule = BY_NAME.get(str(node.this).lower())
-        if rule is None or len(node.expressions) != len(rule.takes):
+        signature = BY_NAME.get(str(node.this).lower())
+        if signature is None or len(node.expressions) != len(signature.takes):
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
-        return self._apply(node, rule, {str(i): argument for i, argument in enumerate(node.expressions)})
+        return self._apply(node, signature, {str(i): argument for i, argument in enumerate(node.expressions)})
 
-    def _apply(self, node: exp.Expr, rule: Signature, given: dict[str, object]) -> Value:
+    def _apply(self, node: exp.Expr, signature: Signature, given: dict[str, object]) -> Value:
         """One function: every argument of a kind that it takes, and a kind that comes out."""
         arguments: list[exp.Expr] = []
         values: list[Value] = []
         for name, argument in given.items():
-            if argument is None or argument is False or argument == [] or name in rule.flags:
+            if argument is None or argument is False or argument == [] or name in signature.flags:
                 continue
-            takes = rule.takes.get(name)
+            takes = signature.takes.get(name)
             for part in argument if isinstance(argument, list) else [argument]:
                 if takes is None or not isinstance(part, exp.Expr):
                     raise self._not_taken(node, name)
@@ -119,8 +119,8 @@ class Prover:
                 arguments.append(part)
         if isinstance(node, _MEETING):
             self._readable(arguments, values)
-        kind = self._given(node, rule, values)
-        return self._joined(node, kind, rule, arguments, values)
+        kind = self._given(node, signature, values)
+        return self._joined(node, kind, signature, arguments, values)
 
     def _readable(self, parts: Sequence[exp.Expr], values: Sequence[Value]) -> None:
         """Refuse a constant text that DuckDB cannot read as the type of the values that it meets.
@@ -166,8 +166,8 @@ class Prover:
             raise self.error(UnsupportedSqlError, part, f"{_name(node)} takes a constant here", "write it in quotes")
         return value
 
-    def _given(self, node: exp.Expr, rule: Signature, values: Sequence[Value]) -> str:
-        kind = rule.gives if isinstance(rule.gives, str) else rule.gives(values)
+    def _given(self, node: exp.Expr, signature: Signature, values: Sequence[Value]) -> str:
+        kind = signature.gives if isinstance(signature.gives, str) else signature.gives(values)
         if kind == "bound":
             kind = self._bound(node, values)
         if kind is None:
@@ -191,7 +191,7 @@ class Prover:
         return kind
 
     def _joined(
-        self, node: exp.Expr, kind: str, rule: Signature | None, parts: Sequence[exp.Expr], values: Sequence[Value]
+        self, node: exp.Expr, kind: str, signature: Signature | None, parts: Sequence[exp.Expr], values: Sequence[Value]
     ) -> Value:
         """The value of a function of proven arguments; constants among others are computed now."""
         constant = all(value.constant for value in values)
@@ -202,8 +202,8 @@ class Prover:
         texts = [value for value in values if value.kind == "text"]
         times, plus = 0, 0
         if kind == "text":
-            if rule is not None and rule.grows is not None:
-                times, plus = rule.grows(values, node)
+            if signature is not None and signature.grows is not None:
+                times, plus = signature.grows(values, node)
             else:
                 times = max((v.times for v in texts), default=0)
                 plus = max([v.plus for v in texts] + [LONGEST_WORD])
@@ -212,7 +212,7 @@ class Prover:
                 LimitError, node, "this could make a text too long to compute with",
                 f"join fewer texts: at most {MOST_TIMES} times what is stored, and {MOST_PLUS:,} bytes of constants",
             )  # fmt: skip
-        made = any(value.made for value in values) or (rule is not None and rule.makes)
+        made = any(value.made for value in values) or (signature is not None and signature.makes)
         return Value(kind, times, plus, constant, made)
 
     def _choice(self, node: exp.Expr) -> Value:

@@ -55,13 +55,13 @@ def run(connection: duckdb.DuckDBPyConnection, nodes: list[exp.Expr]) -> None:
 def test_no_accepted_function_fails_on_any_extreme(
     tables: duckdb.DuckDBPyConnection, entry: tuple[type[exp.Expr] | str, Signature]
 ) -> None:
-    node, rule = entry
-    arity = free_arguments(rule)
+    node, signature = entry
+    arity = free_arguments(signature)
     types = EVERY if LONG or arity == 1 else SOME
     seen = 0
     for chosen in itertools.product(types, repeat=min(arity, 2)):
         filled = (*chosen, *("INTEGER",) * (arity - len(chosen)))
-        batch = [n for n in built(node, rule, filled) if accepted(n) is not None]
+        batch = [n for n in built(node, signature, filled) if accepted(n) is not None]
         if batch:
             run(tables, batch)
             seen += len(batch)
@@ -85,9 +85,9 @@ def test_no_cast_fails_on_any_extreme(tables: duckdb.DuckDBPyConnection) -> None
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e[0] if isinstance(e[0], str) else e[0].__name__)
 def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[type[exp.Expr] | str, Signature]) -> None:
-    node, rule = entry
-    for chosen in itertools.product(SOME, repeat=min(free_arguments(rule), 2)):
-        for one in built(node, rule, (*chosen, *("INTEGER",) * (free_arguments(rule) - len(chosen)))):
+    node, signature = entry
+    for chosen in itertools.product(SOME, repeat=min(free_arguments(signature), 2)):
+        for one in built(node, signature, (*chosen, *("INTEGER",) * (free_arguments(signature) - len(chosen)))):
             known, type_ = accepted(one), bound(one)
             if known is not None and type_ is not None:
                 assert kind_of(type_) == known.kind, one.sql("duckdb")
@@ -108,7 +108,7 @@ def test_every_listed_unit_has_a_value_in_every_function_that_takes_it(type_: st
     """A name that DuckDB does not know raises on every row: ``TRY`` would make an answer of nothing but NULL of it."""
     moment = f"(SELECT CAST('2024-02-29' AS {type_}) AS {column(type_)}, 1 AS i)"
     nodes = [
-        node for name, rule in TAKE_UNITS for node in built(name, rule, (type_,) * free_arguments(rule))
+        node for name, signature in TAKE_UNITS for node in built(name, signature, (type_,) * free_arguments(signature))
     ] + [exp.maybe_parse(f"{column(type_)} + INTERVAL (i) {unit}", dialect="duckdb") for unit in SPANS]  # fmt: skip
     assert len(nodes) > 100
     with duckdb.connect(config={"threads": 1}) as connection:

@@ -59,13 +59,13 @@ def accepted(node: exp.Expr) -> Value | None:
     return known if bound(node) is not None else None
 
 
-def built(node: type[exp.Expr] | str, rule: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
+def built(node: type[exp.Expr] | str, signature: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
     """The function over columns of these types, with every kind of constant argument."""
-    free = [name for name, takes in rule.takes.items() if not isinstance(takes, ConstantArgument | DatePart)]
+    free = [name for name, takes in signature.takes.items() if not isinstance(takes, ConstantArgument | DatePart)]
     arguments: dict[str, list[exp.Expr]] = {}
     for name, type_ in zip(free, types, strict=True):
         arguments[name] = [exp.column(column(type_))]
-    for name, takes in rule.takes.items():
+    for name, takes in signature.takes.items():
         if isinstance(takes, DatePart):
             arguments[name] = [exp.Literal.string(unit) if name == "0" else exp.Var(this=unit) for unit in takes.names]
         elif isinstance(takes, ConstantArgument):
@@ -73,13 +73,13 @@ def built(node: type[exp.Expr] | str, rule: Signature, types: tuple[str, ...]) -
     for chosen in itertools.product(*arguments.values()):
         named = {name: argument.copy() for name, argument in zip(arguments, chosen, strict=True)}
         if isinstance(node, str):
-            yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(rule.takes))])
+            yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(signature.takes))])
         else:
             yield node(**{name: [v, v.copy()] if name == "expressions" else v for name, v in named.items()})
 
 
-def free_arguments(rule: Signature) -> int:
-    return sum(not isinstance(takes, ConstantArgument | DatePart) for takes in rule.takes.values())
+def free_arguments(signature: Signature) -> int:
+    return sum(not isinstance(takes, ConstantArgument | DatePart) for takes in signature.takes.values())
 
 
 ENTRIES: list[tuple[type[exp.Expr] | str, Signature]] = [*BY_NODE.items(), *BY_NAME.items()]
@@ -106,11 +106,11 @@ def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.E
     if form < 0.24:
         asked = exp.Is(this=inner[2].copy(), expression=exp.Null())
         return exp.Case(ifs=[exp.If(this=asked, true=inner[0].copy())], default=inner[1].copy())
-    node, rule = rng.choice(ENTRIES)
-    free = [takes for takes in rule.takes.values() if not isinstance(takes, ConstantArgument | DatePart)]
+    node, signature = rng.choice(ENTRIES)
+    free = [takes for takes in signature.takes.values() if not isinstance(takes, ConstantArgument | DatePart)]
     if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
         return None
-    chosen = rng.choice(list(built(node, rule, ("INTEGER",) * len(free))))
+    chosen = rng.choice(list(built(node, signature, ("INTEGER",) * len(free))))
     for own, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
         if own.parent is not None:
             own.replace(part.copy())
