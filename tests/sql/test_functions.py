@@ -88,9 +88,9 @@ def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[ty
     node, signature = entry
     for chosen in itertools.product(SOME, repeat=min(free_arguments(signature), 2)):
         for one in built(node, signature, (*chosen, *("INTEGER",) * (free_arguments(signature) - len(chosen)))):
-            known, type_ = accepted(one), bound(one)
-            if known is not None and type_ is not None:
-                assert kind_of(type_) == known.kind, one.sql("duckdb")
+            proven, type_ = accepted(one), bound(one)
+            if proven is not None and type_ is not None:
+                assert kind_of(type_) == proven.kind, one.sql("duckdb")
             break  # the constants do not change the kind
 
 

@@ -61,7 +61,7 @@ def shown(workload: Workload) -> str:
     lines = []
     for scan in workload.scans:
         for label, join in (*scan.private, *scan.joins):
-            on = " and ".join(f"{own} = {label}.{theirs}" for own, theirs in join.on)
+            on = " and ".join(f"{left} = {label}.{key}" for left, key in join.on)
             lines.append(f"{scan.table.name}: joined with {join.table.name} as {label} on {on}")
         for regions in scan.regions:
             labels = "; ".join(regions.label(i) for i in range(regions.count))
@@ -79,8 +79,8 @@ def shown(workload: Workload) -> str:
     return "\n".join(lines) + "\n"
 
 
-def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
-    match found:
+def output(workload: Workload, name: str, result: Output, g: int) -> list[str]:
+    match result:
         case Linear(rows, offset):
             return [name + combination(workload, rows[g]) + (f" + {offset:g}" if offset else "")]
         case Ratio(above, below, low, high):
@@ -102,14 +102,16 @@ def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
     return []
 
 
-def arrangement(workload: Workload, found: Arrangement) -> list[str]:
-    clauses = [
-        ("having", found.having), ("order by", found.order), ("limit", found.limit), ("offset", found.offset),
-        ("distinct", found.distinct),
+def arrangement(workload: Workload, clauses: Arrangement) -> list[str]:
+    shown_clauses = [
+        ("having", clauses.having), ("order by", clauses.order), ("limit", clauses.limit), ("offset", clauses.offset),
+        ("distinct", clauses.distinct),
     ]  # fmt: skip
-    lines = [f"  {name} {value}" for name, value in clauses if value]
-    groups = range(len(found.leaves[0].rows)) if found.leaves and isinstance(found.leaves[0], Linear) else range(0)
-    for i, leaf in enumerate(found.leaves):
+    lines = [f"  {name} {value}" for name, value in shown_clauses if value]
+    groups = (
+        range(len(clauses.leaves[0].rows)) if clauses.leaves and isinstance(clauses.leaves[0], Linear) else range(0)
+    )
+    for i, leaf in enumerate(clauses.leaves):
         for g in groups:
             lines += output(workload, f"     a{i} = ", leaf, g)
     return lines

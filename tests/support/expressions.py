@@ -53,10 +53,10 @@ PROVER = Prover(
 def accepted(node: exp.Expr) -> Value | None:
     """What is known of an expression that may reach the scan; None for one that may not."""
     try:
-        known = PROVER.prove(node)
+        proven = PROVER.prove(node)
     except SqlError:
         return None
-    return known if bound(node) is not None else None
+    return proven if bound(node) is not None else None
 
 
 def built(node: type[exp.Expr] | str, signature: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
@@ -92,9 +92,9 @@ def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
     inner = [nested(rng, depth - 1, types) for _ in range(3)]
     kinds = [PROVER.prove(part).kind for part in inner]
     for _ in range(60):
-        found = _grown(rng, inner, kinds)
-        if found is not None and accepted(found) is not None:
-            return found
+        grown = _grown(rng, inner, kinds)
+        if grown is not None and accepted(grown) is not None:
+            return grown
     return inner[0]
 
 
@@ -111,7 +111,7 @@ def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.E
     if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
         return None
     chosen = rng.choice(list(built(node, signature, ("INTEGER",) * len(free))))
-    for own, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
-        if own.parent is not None:
-            own.replace(part.copy())
+    for place, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
+        if place.parent is not None:
+            place.replace(part.copy())
     return chosen
