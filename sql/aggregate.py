@@ -80,10 +80,7 @@ class AggregateReader:
 
     def linear(self, node: exp.Expr) -> Form | None:
         """COUNT or SUM, with or without FILTER, as a form; None for anything else."""
-        where = self._relation.where
-        if isinstance(node, exp.Filter):
-            condition = self._relations.predicate(self._relation, node.expression.this)
-            where, node = _both(where, condition), node.this
+        where, node = self._filtered(node)
         if not isinstance(node, LINEAR):
             return None
         argument = self._argument(node)

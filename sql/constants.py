@@ -145,13 +145,7 @@ def evaluated(node: exp.Expr, statement: Statement, params: Parameters) -> Const
     """Let DuckDB evaluate the expression, with the parameters written in."""
     if not is_constant(node):
         raise statement.error(UnsupportedSqlError, node, "this is not a constant", "compare one column with a constant")
-
-    def written_in(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Placeholder):
-            return bound_literal(part, statement, params)
-        return part
-
-    result = dialect.fold(dialect.write(node.copy().transform(written_in)))
+    result = dialect.fold(dialect.write(with_parameters(node, statement, params)))
     try:
         if result is None:
             raise TypeError
@@ -167,6 +161,15 @@ def evaluated(node: exp.Expr, statement: Statement, params: Parameters) -> Const
             TypeMismatchError, node, "this constant has no value that a column could be compared with",
             "write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
         ) from None  # fmt: skip
+
+
+def with_parameters(node: exp.Expr, statement: Statement, params: Parameters) -> exp.Expr:
+    """The expression with the values of its parameters written in."""
+    if node.find(exp.Placeholder) is None:
+        return node
+    return node.transform(
+        lambda part: bound_literal(part, statement, params) if isinstance(part, exp.Placeholder) else part
+    )
 
 
 def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameters) -> exp.Expr:

@@ -39,6 +39,7 @@ class RelationReader:
     ) -> None:
         self._batch = batch
         self._statement = statement
+        self._error = statement.error
         self._ctes = dict(ctes or {})
         """Each CTE with the reader of its own text, which knows only what stands before it."""
         self._schema = schema
@@ -53,15 +54,13 @@ class RelationReader:
         if clause is None:
             return self
         if clause.args.get("recursive"):
-            raise self._statement.error(
-                UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out"
-            )
+            raise self._error(UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out")
         defined: set[str] = set()
         reader = self
         for cte in clause.expressions:
             name = folded(cte.alias)
             if name in defined:
-                raise self._statement.error(
+                raise self._error(
                     SqlSyntaxError, cte, f"the WITH clause has two tables named {cte.alias}", "rename one"
                 )
             defined.add(name)
@@ -73,7 +72,7 @@ class RelationReader:
         """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
         clause = select.args.get("from_")
         if clause is None:
-            raise self._statement.error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
+            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
         relation = self._item(clause.this)
         joins = list(select.args.get("joins") or [])
         if isinstance(clause.this, exp.Table | exp.Subquery):
@@ -105,14 +104,14 @@ class RelationReader:
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             relation, alias = self._named(node)
         else:
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
                 "write FROM table",
             )  # fmt: skip
         extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
         if extra:
             what = extra[0].upper().replace("_", " ")
-            raise self._statement.error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
+            raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
         ((_, columns),) = relation.names
         return replace(relation, names=((alias, self._renamed(columns, node)),))
 
@@ -121,7 +120,7 @@ class RelationReader:
         alias = node.args.get("alias")
         new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
         if len(new) > len(columns):
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
             )
         names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
@@ -129,9 +128,7 @@ class RelationReader:
             folded(name): RelationColumn(name, c.column) for name, c in zip(names, columns.values(), strict=True)
         }
         if len(renamed) < len(names):
-            raise self._statement.error(
-                UnsupportedSqlError, node, "two columns have one name", "give every column its own name"
-            )
+            raise self._error(UnsupportedSqlError, node, "two columns have one name", "give every column its own name")
         return renamed
 
     def _named(self, node: exp.Table) -> tuple[Relation, str]:
@@ -154,7 +151,7 @@ class RelationReader:
         if table is None or node.catalog:
             name = spelled((schemas[-1], node.name))
             existing = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._statement.error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
+            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
         return table
 
     def _view(self, table: Table, node: exp.Table) -> Relation:
@@ -164,7 +161,7 @@ class RelationReader:
             inner = RelationReader(self._batch, statement, schema=table.path[0] if table.path else MAIN)
             relation = inner._derived(statement.tree, statement.tree)
         except (SqlSyntaxError, UnsupportedSqlError, ValueError):
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
                 "query the tables behind it",
             ) from None  # fmt: skip
@@ -178,7 +175,7 @@ class RelationReader:
     def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
         """A SELECT without aggregates: its filter and the columns it computes."""
         if not isinstance(node, exp.Select):
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError,
                 place,
                 "a derived table is one SELECT that filters and projects",
@@ -187,7 +184,7 @@ class RelationReader:
         for clause, value in node.args.items():
             if value and clause not in ("expressions", "from_", "where", "with_", "joins"):
                 name = _CLAUSES.get(clause, clause.strip("_").upper())
-                raise self._statement.error(
+                raise self._error(
                     UnsupportedSqlError, place, f"a derived table with {name} is not supported",
                     "let it filter and project only, and aggregate outside",
                 )  # fmt: skip
@@ -197,7 +194,7 @@ class RelationReader:
         columns: dict[str, RelationColumn] = {}
         for named in reader._projected(node, relation):
             if folded(named.name) in columns:
-                raise self._statement.error(
+                raise self._error(
                     UnsupportedSqlError, place, f"the derived table has two columns named {named.name}",
                     "rename one with AS",
                 )  # fmt: skip
@@ -210,7 +207,7 @@ class RelationReader:
             node = item.this if isinstance(item, exp.Alias) else item
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 if any(node.args.get(k) for k in ("except_", "except", "replace", "rename")):
-                    raise self._statement.error(
+                    raise self._error(
                         UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
                     )
                 alias = node.table if isinstance(node, exp.Column) else ""
@@ -243,20 +240,16 @@ class RelationReader:
     def _join(self, left: Relation, join: exp.Join) -> Relation:
         side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
         if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this,
                 f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
                 "write JOIN … ON … or LEFT JOIN … ON …",
             )  # fmt: skip
         if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
-            raise self._statement.error(
-                UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …"
-            )
+            raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
         table = self._table(join.this)
         if table.view or (not join.this.db and folded(join.this.name) in self._ctes):
-            raise self._statement.error(
-                UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it"
-            )
+            raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
         return JoinReader(self._batch, self._statement).read(left, table, join)
 
 

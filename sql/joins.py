@@ -29,6 +29,7 @@ class JoinReader:
     def __init__(self, batch: BatchReader, statement: Statement) -> None:
         self._batch = batch
         self._statement = statement
+        self._error = statement.error
 
     def read(self, left: Relation, table: Table, join: exp.Join) -> Relation:
         """The relation with one more table joined to it."""
@@ -38,7 +39,7 @@ class JoinReader:
         if table.public:
             return self._public(left, table, alias, pairs, outer=outer)
         if outer:
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this, "private tables are joined by inner joins only", "write JOIN"
             )
         return self._private(left, table, alias, pairs, join)
@@ -55,16 +56,14 @@ class JoinReader:
             parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
             equations = [self._sides(bare(part), table, alias) for part in parts]
         else:
-            raise self._statement.error(
-                UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key"
-            )
+            raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
         scope = scope_of(self._batch, self._statement, left)
         pairs = []
         for side, key in equations:
             column = table.column(key.name)
             if column is None:
                 existing = [c.name for c in table.columns]
-                raise self._statement.error(
+                raise self._error(
                     UnknownNameError,
                     join.this,
                     f"no such column in {table.name}: {key.name}",
@@ -72,12 +71,12 @@ class JoinReader:
                 )
             foreign = scalar(side, scope)
             if foreign.type != column.type:
-                raise self._statement.error(
+                raise self._error(
                     TypeMismatchError, join.this, f"the join compares a {foreign.type} with a {column.type}",
                     "give both the same type in the schema",
                 )  # fmt: skip
             if not dialect.is_key(column.type):
-                raise self._statement.error(
+                raise self._error(
                     TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
                     "join on numbers, texts, dates or timestamps",
                 )  # fmt: skip
@@ -89,7 +88,7 @@ class JoinReader:
             for side, key in ((part.this, part.expression), (part.expression, part.this)):
                 if isinstance(key, exp.Column) and folded(key.table) == folded(alias):
                     return side, key
-        raise self._statement.error(
+        raise self._error(
             UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
         )
 
@@ -112,23 +111,23 @@ class JoinReader:
 
     def _private(self, left: Relation, table: Table, alias: str, pairs: Pairs, join: exp.Join) -> Relation:
         if left.base.table.public:
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this, "a join starts from the private table",
                 f"write FROM {table.name} JOIN {left.base.table.name} ON …",
             )  # fmt: skip
         unit, other = left.base.table.privacy_unit, table.privacy_unit
         if unit is None or other is None:
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
                 f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
             )  # fmt: skip
         if not any(foreign.name == unit and not foreign.label and key.name == other for foreign, key in pairs):
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
                 f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
             )  # fmt: skip
         if left.joined or any(foreign.expression for foreign, _ in pairs) or left.where != ALWAYS:
-            raise self._statement.error(
+            raise self._error(
                 UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip

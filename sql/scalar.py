@@ -20,7 +20,7 @@ from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSql
 
 from . import dialect
 from .catalog import Column
-from .constants import Parameters, bound_literal, constant
+from .constants import Parameters, bound_literal, constant, with_parameters
 from .dialect import kind_of
 from .signature import Value
 from .statement import Statement, bare
@@ -46,13 +46,7 @@ class Scope:
 
     def written(self, node: exp.Expr) -> exp.Expr:
         """The expression with the values of its parameters written in."""
-        if node.find(exp.Placeholder) is None:
-            return node
-
-        def bound(part: exp.Expr) -> exp.Expr:
-            return bound_literal(part, self.statement, self.params) if isinstance(part, exp.Placeholder) else part
-
-        return node.copy().transform(bound)
+        return with_parameters(node, self.statement, self.params)
 
 
 def scalar(node: exp.Expr, scope: Scope) -> Column:
@@ -123,7 +117,7 @@ def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
             return bound_literal(part, scope.statement, scope.params)
         return part
 
-    sql = dialect.write(node.copy().transform(replaced))
+    sql = dialect.write(node.transform(replaced))
     if len(sql) > _LONGEST:
         raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
     return sql

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
-from tacit.errors import SqlError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import UnknownNameError, UnsupportedSqlError
 
 from .aggregate import AggregateReader
 from .batch import BatchReader
@@ -42,6 +42,7 @@ class Selection:
     def __init__(self, batch: BatchReader, statement: Statement, outer: RelationReader, select: exp.Select) -> None:
         self.batch = batch
         self.statement = statement
+        self.error = statement.error
         self.select = select
         self.items: list[exp.Expr] = select.expressions
         self._refuse_other_clauses()
@@ -64,10 +65,6 @@ class Selection:
                     UnsupportedSqlError, node if isinstance(node, exp.Expr) else None, f"{clause} is not supported",
                     f"leave {clause} out; the answer is a pandas frame and can be worked on there",
                 )  # fmt: skip
-
-    def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
-        """An error that underlines a node."""
-        return self.statement.error(kind, node, message, hint)
 
     def aggregates(self, node: exp.Expr) -> AggregateReader:
         """The reader of aggregates over the table; ``node`` is the aggregate to underline when there is none."""
