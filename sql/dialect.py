@@ -4,7 +4,17 @@ No other module of the compiler knows the engine (``tests/sql/test_dialect.py``)
 listed in ``backends/duckdb/__init__.py``.
 """
 
-from .backends.duckdb.functions import BY_NAME, BY_NODE, EXPRESSIONS, NUMBER, PLAIN, SPANS, TRUTH, WORDS, cast_kind
+from .backends.duckdb.functions import (
+    BY_NAME,
+    BY_NODE,
+    EXPRESSIONS,
+    INTERVAL_UNITS,
+    NUMBER,
+    PLAIN,
+    TRUTH,
+    WORDS,
+    cast_kind,
+)
 from .backends.duckdb.lines import comparison_type, ordering, to_double
 from .backends.duckdb.scratch import (
     REFUSALS,
@@ -25,10 +35,10 @@ __all__ = [
     "BY_NODE",
     "DUCKDB",
     "EXPRESSIONS",
+    "INTERVAL_UNITS",
     "NUMBER",
     "PLAIN",
     "REFUSALS",
-    "SPANS",
     "TRUTH",
     "WORDS",
     "cast_kind",

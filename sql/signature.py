@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 Kinds = frozenset[str]
-"""Kinds of values: truth, number, text, day, moment, time, span, opaque, null, other (``backends/duckdb/types.py``)."""
+"""Some of the kinds of values that ``backends/duckdb/types.py`` lists: truth, number, text and so on."""
 
 LONGEST_WORD = 64
 """No number, date or truth value is written with more characters."""

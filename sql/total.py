@@ -20,7 +20,7 @@ from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSql
 
 from . import dialect
 from .constants import is_too_large
-from .dialect import BY_NAME, BY_NODE, NUMBER, PLAIN, SPANS, TRUTH, WORDS, cast_kind, kind_of
+from .dialect import BY_NAME, BY_NODE, INTERVAL_UNITS, NUMBER, PLAIN, TRUTH, WORDS, cast_kind, kind_of
 from .signature import LONGEST_WORD, ConstantArgument, DatePart, Signature, Takes, Value
 
 LONGEST_READ = 1 << 16
@@ -31,7 +31,7 @@ MOST_PLUS = 1 << 12
 runs out of memory would depend on the rows that take a branch of a CASE. DuckDB computes 2,048 values at a time, so a
 function takes 1 GiB at the very most, where all of them are as long as can be, and 8 MiB where the texts are short."""
 _WORDS = {"truth": "a condition", "number": "a number", "text": "a text", "day": "a date", "moment": "a timestamp"}
-_WORDS |= {"time": "a time", "span": "an interval"}
+_WORDS |= {"time": "a time", "interval": "an interval"}
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%", exp.Neg: "-",
     exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "xor", exp.DPipe: "||", exp.And: "AND", exp.Or: "OR",
@@ -255,11 +255,11 @@ class Prover:
         unit = node.args.get("unit")
         amount = node.this
         if isinstance(amount, exp.Literal) or amount is None:
-            return Value("span")  # a constant, computed by ``_fold``
-        if not isinstance(unit, exp.Var) or unit.name.lower() not in SPANS:
+            return Value("interval")  # a constant, computed by ``_fold``
+        if not isinstance(unit, exp.Var) or unit.name.lower() not in INTERVAL_UNITS:
             raise self.error(UnsupportedSqlError, node, "this interval is not supported", "write INTERVAL 1 DAY")
         value = self._argument(node, amount, NUMBER)
-        return self._joined(node, "span", None, [amount], [value])
+        return self._joined(node, "interval", None, [amount], [value])
 
     def _escape(self, node: exp.Escape) -> Value:
         """LIKE … ESCAPE: how far DuckDB reads the pattern depends on the row, so both parts are checked here."""

@@ -17,7 +17,7 @@ from sqlglot import exp
 from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
 from tacit.errors import SqlError, TypeMismatchError
 from tacit.sql.backends.duckdb.extremes import extremes
-from tacit.sql.backends.duckdb.functions import CASTS, SPANS
+from tacit.sql.backends.duckdb.functions import CASTS, INTERVAL_UNITS
 from tacit.sql.backends.duckdb.types import kind_of
 from tacit.sql.signature import DatePart, Signature
 
@@ -109,7 +109,9 @@ def test_every_listed_unit_has_a_value_in_every_function_that_takes_it(type_: st
     moment = f"(SELECT CAST('2024-02-29' AS {type_}) AS {column(type_)}, 1 AS i)"
     nodes = [
         node for name, signature in TAKE_UNITS for node in built(name, signature, (type_,) * free_arguments(signature))
-    ] + [exp.maybe_parse(f"{column(type_)} + INTERVAL (i) {unit}", dialect="duckdb") for unit in SPANS]  # fmt: skip
+    ]
+    intervals = [f"{column(type_)} + INTERVAL (i) {unit}" for unit in INTERVAL_UNITS]
+    nodes += [exp.maybe_parse(text, dialect="duckdb") for text in intervals]
     assert len(nodes) > 100
     with duckdb.connect(config={"threads": 1}) as connection:
         for node in nodes:

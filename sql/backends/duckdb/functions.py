@@ -31,7 +31,7 @@ NUMBER = _kinds("number")
 TEXT = _kinds("text")
 DAY = _kinds("day", "moment")
 CLOCK = _kinds("day", "moment", "time")
-PLAIN = _kinds("truth", "number", "text", "day", "moment", "time", "span")
+PLAIN = _kinds("truth", "number", "text", "day", "moment", "time", "interval")
 ANY = PLAIN | {"opaque"}
 WORDS = _kinds("truth", "number", "text", "day")
 """What can be written as a text. A TIMESTAMP before the year 290,309 BC, which DuckDB stores, it cannot write: the cast
@@ -44,31 +44,31 @@ STEPS = frozenset(_DAY_PARTS | _CLOCK_PARTS | _PLURALS)
 """What date_trunc and date_diff count in."""
 PARTS = STEPS | {"dow", "isodow", "dayofweek", "doy", "dayofyear", "weekday", "epoch", "era", "yearweek", "julian"}
 """What extract and date_part take of a date or a timestamp; time zones are not among them."""
-SPANS = STEPS - {"isoyear", "millenniums"}
+INTERVAL_UNITS = STEPS - {"isoyear", "millenniums"}
 """What an INTERVAL is written in."""
 
 _SUMS: dict[tuple[str, str], str] = {
     ("number", "number"): "number",
     ("day", "number"): "day",
     ("number", "day"): "day",
-    ("day", "span"): "moment",
-    ("span", "day"): "moment",
-    ("moment", "span"): "moment",
-    ("span", "moment"): "moment",
-    ("time", "span"): "time",
-    ("span", "span"): "span",
+    ("day", "interval"): "moment",
+    ("interval", "day"): "moment",
+    ("moment", "interval"): "moment",
+    ("interval", "moment"): "moment",
+    ("time", "interval"): "time",
+    ("interval", "interval"): "interval",
 }
 _DIFFERENCES: dict[tuple[str, str], str] = {
     ("number", "number"): "number",
     ("day", "number"): "day",
     ("day", "day"): "number",
-    ("moment", "moment"): "span",
-    ("day", "moment"): "span",
-    ("moment", "day"): "span",
-    ("day", "span"): "moment",
-    ("moment", "span"): "moment",
-    ("time", "span"): "time",
-    ("span", "span"): "span",
+    ("moment", "moment"): "interval",
+    ("day", "moment"): "interval",
+    ("moment", "day"): "interval",
+    ("day", "interval"): "moment",
+    ("moment", "interval"): "moment",
+    ("time", "interval"): "time",
+    ("interval", "interval"): "interval",
 }
 
 
@@ -175,7 +175,7 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
     **dict.fromkeys((exp.Div, exp.IntDiv, exp.Mod), _binary(NUMBER, "number", "typed safe")),
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), _binary(NUMBER, "number")),
     exp.Pow: _binary(NUMBER, "number"),
-    exp.Neg: Signature({"this": NUMBER | {"span"}}, lambda arguments: arguments[0].kind),
+    exp.Neg: Signature({"this": NUMBER | {"interval"}}, lambda arguments: arguments[0].kind),
     **dict.fromkeys((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Exp), _unary(NUMBER)),
     **dict.fromkeys((exp.Sin, exp.Cos, exp.Tan), _unary(NUMBER)),
     exp.Log: Signature({"this": NUMBER, "expression": NUMBER}, "number"),
@@ -247,7 +247,7 @@ CASTS = {
     "DATE": "day",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), "moment"),
     "TIME": "time",
-    "INTERVAL": "span",
+    "INTERVAL": "interval",
 }  # fmt: skip
 """The types that a value may be cast to, by sqlglot's names, and the kind that comes out."""
 

@@ -8,7 +8,7 @@ Kinds of values, by type:
     day      DATE
     moment   TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS
     time     TIME
-    span     INTERVAL
+    interval INTERVAL
     opaque   TIMESTAMP WITH TIME ZONE, UUID: compared with their like, and nothing else
     null     the type of a bare NULL, which goes with every kind
     other    everything else: tacit only asks whether it IS NULL
@@ -27,7 +27,7 @@ _KIND_OF = {
     "DATE": "day",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "moment"),
     "TIME": "time",
-    "INTERVAL": "span",
+    "INTERVAL": "interval",
     **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "UUID"), "opaque"),
     '"NULL"': "null",
 }
@@ -47,7 +47,7 @@ def is_key(type_: str) -> bool:
 
     Not so for VARIANT, whose equal values have different hashes; and an INTERVAL of 30 days equals one month.
     """
-    return kind_of(type_) not in ("span", "other", "null")
+    return kind_of(type_) not in ("interval", "other", "null")
 
 
 def is_numeric(type_: str) -> bool:
