@@ -1,7 +1,7 @@
 # Two commands on a fresh machine:  make demo   make test
 PYTHON ?= python3
 PY := .venv/bin/python
-SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py engine/*/*/*.py sql/*.py sql/*/*.py)
+SOURCES := $(wildcard api/*.py engine/*.py engine/*/*.py engine/*/*/*.py sql/*.py sql/*/*.py sql/*/*/*.py)
 EDITABLE := --config-settings editable_mode=strict -e
 
 .PHONY: demo test fuzz audit paper check format lint types links

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
+from tacit.sql.placeholders import positional, uses
 from tacit.sql.present import column_type
 
 from .answers import Answer, Answers
 from .errors import InterfaceError, ProgrammingError
-from .named import positional, uses
 from .request import Params
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from tacit.sql import Column, Range, Values
-from tacit.sql.scratch import frame as typed_frame
+from tacit.sql.dialect import frame as typed_frame
 
 from .policy_section import Place, Section, kind, show, suggestion
 

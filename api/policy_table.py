@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql import Table
-from tacit.sql.functions import is_key
+from tacit.sql.dialect import is_key
 from tacit.sql.names import folded
 
 from .errors import PolicyError

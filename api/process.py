@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -99,3 +100,37 @@ def _in_control() -> Iterator[None]:
 def _blas() -> ThreadpoolController:
     """Without OpenMP, which keeps its limit per thread: another thread may come to restore it."""
     return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def deep_recursion(limit: int) -> Iterator[None]:
+    """Allow at least ``limit`` Python frames in this process while the block runs.
+
+    Python has one recursion limit for all threads. Were each caller to restore the limit that it saw when it came, one
+    that leaves first would lower the limit under another that still needs it, or leave it raised for good. So the
+    callers are listed: the limit is the largest that any of them needs, and the last one restores the original limit.
+    """
+    _recursion.change(_recursion.wanted.append, limit)
+    try:
+        yield
+    finally:
+        _recursion.change(_recursion.wanted.remove, limit)
+
+
+class _RecursionLimit:
+    """Python's one recursion limit, and the limits that callers want now."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._original = 0
+        self.wanted: list[int] = []
+
+    def change(self, change: Callable[[int], None], limit: int) -> None:
+        with self._lock:
+            if not self.wanted:
+                self._original = sys.getrecursionlimit()
+            change(limit)
+            sys.setrecursionlimit(max([self._original, *self.wanted]))
+
+
+_recursion = _RecursionLimit()

@@ -18,12 +18,12 @@ from tacit.sql import Catalog, Column, Table, compile_batch, open_source
 
 def fastest(run: Callable[[], object], times: int = 3) -> float:
     """Seconds of the fastest of a few runs."""
-    found = []
+    times = []
     for _ in range(times):
         start = time.perf_counter()
         run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def main(rows: int = 5_000_000) -> None:

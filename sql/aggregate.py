@@ -1,8 +1,8 @@
 """Aggregates: COUNT, SUM and what is linear in them become rows of the workload.
 
-A linear form is a weighted sum of atoms. An atom is one count or one clamped sum under one condition, and becomes a
-block of rows, one for each group. ``SUM(CASE …)`` is taken apart into one atom per branch, and ``SUM(2 * a + 1)`` into
-``2 · SUM(a) + COUNT(a)``, so that equal questions are asked once.
+A linear form is a weighted sum of atoms. An atom is one count or one clamped sum under one condition, and becomes rows
+of the workload, one for each group. ``SUM(CASE …)`` is taken apart into one atom per branch, and ``SUM(2 * a + 1)``
+into ``2 · SUM(a) + COUNT(a)``, so that equal questions are asked once.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
 from .batch import BatchReader, TableBatch
 from .catalog import Column
-from .cells import Block
+from .cells import GroupedAggregate
 from .constants import is_constant
+from .declared import bounds, clamped, summands
+from .dialect import to_double
 from .domains import clamp
-from .ordering import to_double
-from .parse import bare
-from .predicate import ALWAYS, All, Asks, Fixed, IsTruth, Negated, Predicate
+from .from_clause import RelationReader
+from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
-from .relation import Relation, RelationReader
-from .scalar import Scope, bounds, clamped, scalar, scalar_conditions, summands
+from .relation import Relation
+from .scalar import Scope, case_branches, scalar
+from .statement import bare
 
 VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
     exp.Variance: ("n - 1", "{}"),
@@ -42,7 +44,7 @@ class Atom:
     """A count, or a clamped sum, of the rows that satisfy a condition."""
 
     base: TableBatch
-    block: Block
+    aggregate: GroupedAggregate
     single: bool = False
     """From a scalar subquery: one number, whatever the groups are."""
 
@@ -78,10 +80,7 @@ class AggregateReader:
 
     def linear(self, node: exp.Expr) -> Form | None:
         """COUNT or SUM, with or without FILTER, as a form; None for anything else."""
-        where = self._relation.where
-        if isinstance(node, exp.Filter):
-            condition = self._relations.predicate(self._relation, node.expression.this)
-            where, node = _both(where, condition), node.this
+        where, node = self._filtered(node)
         if not isinstance(node, LINEAR):
             return None
         argument = self._argument(node)
@@ -106,7 +105,7 @@ class AggregateReader:
         return total, count, float(ends[0]), float(ends[1])
 
     def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
-        """VARIANCE and its kin as (sum of squares, sum, count, SQL over s2, s1 and n)."""
+        """VARIANCE, STDDEV and their forms as (sum of squares, sum, count, SQL over s2, s1 and n)."""
         where, node = self._filtered(node)
         argument = self._argument(node)
         assert argument is not None
@@ -144,13 +143,15 @@ class AggregateReader:
 
     # linear forms
 
-    def _atom(self, where: Predicate, present: tuple[Column, ...] = (), measure: str | None = None) -> Form:
+    def _atom(self, where: Predicate, present: tuple[Column, ...] = (), summed: str | None = None) -> Form:
         asks: list[Predicate] = []
         for column in present:
             attribute = self._relation.base.attribute(column)
             attribute.ask(IS_NULL)
-            asks.append(Asks(attribute.column.name, attribute.ask(NOT_NULL)))
-        return Form(((1.0, Atom(self._relation.base, Block(where, (), _both(*asks) if asks else None, measure))),))
+            asks.append(ColumnQuestion(attribute.column.name, attribute.ask(NOT_NULL)))
+        return Form(
+            ((1.0, Atom(self._relation.base, GroupedAggregate(where, (), _both(*asks) if asks else None, summed))),)
+        )
 
     def _count(self, where: Predicate) -> Form:
         return self._atom(where)
@@ -158,7 +159,7 @@ class AggregateReader:
     def _present(self, node: exp.Expr, where: Predicate) -> Form:
         """COUNT(expression): the rows for which it is not NULL."""
         if is_constant(node):
-            return self._count(Fixed(FALSE)) if self._scope.constant(node) is None else self._count(where)
+            return self._count(FixedTruth(FALSE)) if self._scope.constant(node) is None else self._count(where)
         branches = self._branches(node, where)
         if branches is not None:
             return _total(self._present(result, condition) for condition, result in branches)
@@ -179,10 +180,9 @@ class AggregateReader:
             if simpler is not None:
                 return simpler
         column = clamped(node, self._scope)
-        start, end = self._scope.statement.span(node)
-        measure = clamp(self._relation.base.holder, column, self._scope.statement.source, start, end)
+        summed = clamp(self._relation.base.holder, column, self._scope.statement.span(node))
         present = summands(node, self._scope) or (column,)
-        return self._atom(where, present, self._relation.base.measure(measure))
+        return self._atom(where, present, self._relation.base.sum_column(summed))
 
     def _squares(self, node: exp.Expr, where: Predicate) -> Form:
         """The sum of an expression's squares."""
@@ -249,16 +249,16 @@ class AggregateReader:
         """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""
         if not isinstance(node, exp.Case | exp.If):
             return None
-        found: list[tuple[Predicate, exp.Expr]] = []
+        branches: list[tuple[Predicate, exp.Expr]] = []
         earlier: tuple[Predicate, ...] = ()
-        for condition, result in scalar_conditions(node):
+        for condition, result in case_branches(node):
             parts = earlier
             if condition is not None:
                 held = IsTruth(self._relations.predicate(self._relation, condition), TRUE)
-                parts, earlier = (*earlier, held), (*earlier, Negated(held))
+                parts, earlier = (*earlier, held), (*earlier, Not(held))
             if result is not None and not isinstance(bare(result), exp.Null):
-                found.append((_both(where, *parts), result))
-        return found
+                branches.append((_both(where, *parts), result))
+        return branches
 
     def _number(self, node: exp.Expr) -> float:
         value: Any = self._scope.constant(node)
@@ -280,10 +280,10 @@ def _total(forms: Iterator[Form]) -> Form:
 
 
 def _both(*parts: Predicate) -> Predicate:
-    known = tuple(part for part in parts if part != ALWAYS)
-    return All(known) if len(known) > 1 else (known[0] if known else ALWAYS)
+    conditions = tuple(part for part in parts if part != ALWAYS)
+    return And(conditions) if len(conditions) > 1 else (conditions[0] if conditions else ALWAYS)
 
 
-def keyed(atom: Atom, keys: tuple[tuple[Predicate, ...], ...]) -> Block:
-    """The atom's block for one set of GROUP BY keys."""
-    return atom.block if atom.single else replace(atom.block, keys=keys)
+def keyed(atom: Atom, keys: tuple[tuple[Predicate, ...], ...]) -> GroupedAggregate:
+    """The atom's aggregate for one set of GROUP BY keys."""
+    return atom.aggregate if atom.single else replace(atom.aggregate, keys=keys)

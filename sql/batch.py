@@ -7,14 +7,14 @@ from dataclasses import replace
 from tacit.errors import LimitError
 
 from .catalog import Catalog, Column, Table
-from .cells import Block
+from .cells import GroupedAggregate
 from .constants import Parameters
 from .parse import Limits
 from .regions import Attribute
-from .scan import Join, Measure
+from .scan import Join, SummedColumn
 
 RowSpec = tuple[tuple[float, int], ...]
-"""A row of the workload as a combination of rows of blocks: (weight, number of the block's row)."""
+"""A row of the workload as a combination of rows of aggregates: (weight, number of the aggregate's row)."""
 
 
 class TableBatch:
@@ -26,10 +26,10 @@ class TableBatch:
         self.private = private
         self.joins: dict[Join, str] = {}
         """Public tables joined to the base, each with its label."""
-        self.blocks: dict[Block, tuple[int, ...]] = {}
-        """Each distinct block and the numbers of its rows."""
+        self.aggregates: dict[GroupedAggregate, tuple[int, ...]] = {}
+        """Each distinct aggregate and the numbers of its rows."""
         self._attributes: dict[str, Attribute] = {}
-        self._measures: dict[str, Measure] = {}
+        self._summed: dict[str, SummedColumn] = {}
 
     @property
     def attributes(self) -> list[Attribute]:
@@ -37,19 +37,20 @@ class TableBatch:
         return [self._attributes[name] for name in sorted(self._attributes)]
 
     @property
-    def measures(self) -> list[Measure]:
+    def summed(self) -> list[SummedColumn]:
         """The summed columns, by name."""
-        return [self._measures[name] for name in sorted(self._measures)]
+        return [self._summed[name] for name in sorted(self._summed)]
 
     def attribute(self, column: Column) -> Attribute:
         """The questions put to a column so far. Its column's name is the one to ask under.
 
-        A stored column can be named like the text of an expression; the two are told apart here.
+        A stored column can be named like the text of an expression; the two must not be mixed.
         """
-        known = self._attributes.get(column.name)
-        if known is None:
-            known = self._attributes[column.name] = Attribute(column)
-        return known if known.column.reference == column.reference else self.attribute(_renamed(column, "another"))
+        attribute = self._attributes.get(column.name)
+        if attribute is None:
+            attribute = self._attributes[column.name] = Attribute(column)
+        same = attribute.column.reference == column.reference
+        return attribute if same else self.attribute(_renamed(column, "another"))
 
     def holder(self, column: Column) -> Table:
         """The table that a stored column belongs to: the base, or what is joined to it."""
@@ -58,13 +59,12 @@ class TableBatch:
         }
         return tables.get(column.label, self.table)
 
-    def measure(self, measure: Measure) -> str:
+    def sum_column(self, summed: SummedColumn) -> str:
         """Remember a summed column, and the name it goes by; a view can declare another clamp for the same column."""
-        known = self._measures.setdefault(measure.name, measure)
-        if known == measure:
-            return measure.name
-        within = f"within [{measure.low!r}, {measure.high!r}]"
-        return self.measure(replace(measure, column=_renamed(measure.column, within)))
+        if self._summed.setdefault(summed.name, summed) == summed:
+            return summed.name
+        within = f"within [{summed.low!r}, {summed.high!r}]"
+        return self.sum_column(replace(summed, column=_renamed(summed.column, within)))
 
     def join(self, join: Join) -> str:
         """The label of a joined public table; the same join is made once for the whole batch."""
@@ -90,14 +90,14 @@ class BatchReader:
         self.limits = limits
         self.specs: dict[RowSpec, int] = {}
         """The rows of the workload, in order."""
-        self.block_count = 0
-        """How many rows all blocks have together."""
+        self.aggregate_rows = 0
+        """How many rows all aggregates have together."""
         self._tables: dict[object, TableBatch] = {}
 
     @property
     def tables(self) -> list[TableBatch]:
         """The bases that the batch counts something in, in the order it first names them."""
-        return [table for table in self._tables.values() if table.blocks]
+        return [table for table in self._tables.values() if table.aggregates]
 
     def table(self, table: Table) -> TableBatch:
         """What is asked of a table so far."""
@@ -108,14 +108,14 @@ class BatchReader:
         base = left.joined(join)
         return self._tables.setdefault((base.table.key, base.private), base)
 
-    def block_rows(self, table: TableBatch, block: Block) -> tuple[int, ...]:
-        """The numbers of a block's rows; equal blocks are one."""
-        if block not in table.blocks:
-            numbers = range(self.block_count, self.block_count + block.size)
+    def rows_of(self, table: TableBatch, aggregate: GroupedAggregate) -> tuple[int, ...]:
+        """The numbers of an aggregate's rows; equal aggregates are one."""
+        if aggregate not in table.aggregates:
+            numbers = range(self.aggregate_rows, self.aggregate_rows + aggregate.size)
             self._check(numbers.stop)
-            table.blocks[block] = tuple(numbers)
-            self.block_count = numbers.stop
-        return table.blocks[block]
+            table.aggregates[aggregate] = tuple(numbers)
+            self.aggregate_rows = numbers.stop
+        return table.aggregates[aggregate]
 
     def row(self, spec: RowSpec) -> int:
         """The number of a row of the workload; equal rows are one."""

@@ -1,9 +1,9 @@
-"""From predicates to the workload matrix: evaluate every block on the grid, then merge equal columns.
+"""From predicates to the workload matrix: evaluate every aggregate on the grid, then merge equal columns.
 
 Cells that no query tells apart have equal columns and become one; cells that no query counts have a zero
-column and are dropped. Within one block a point of the grid counts towards at most one row, so the block's part
+column and are dropped. Within one aggregate a point of the grid counts towards at most one row, so the aggregate's part
 of a column is a single small number, its tag, and two columns are equal exactly when all their tags are. Equal
-tags are found by a 64-bit hash and then compared, so merging never depends on luck.
+tags are found by a 64-bit hash and then compared, so that a collision of the hash cannot merge different cells.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tacit.errors import InternalError, LimitError
 
 from .catalog import Table
 from .parse import Limits
-from .predicate import Asks, Predicate, evaluate
+from .predicate import ColumnQuestion, Predicate, evaluate
 from .regions import TRUE, Attribute, Regions, Truth, multiplier
-from .scan import Measure, Scan, grid_shape
+from .scan import Scan, SummedColumn, grid_shape
 from .workload import Cell
 
 Integers = NDArray[np.int64]
@@ -28,18 +28,18 @@ Tags = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Block:
+class GroupedAggregate:
     """One aggregate of one query: a row of the workload for every combination of its groups.
 
     A row of the table counts where ``where`` and ``present`` are true, towards the row of the workload whose
-    groups hold it. It adds 1, or the clamped value of the measure of that name.
+    groups hold it. It adds 1, or the clamped value of the column ``summed``.
     """
 
     where: Predicate
     keys: tuple[tuple[Predicate, ...], ...] = ()
     """For each GROUP BY key the predicates of its groups, of which at most one holds for any row."""
     present: Predicate | None = None
-    measure: str | None = None
+    summed: str | None = None
 
     @property
     def size(self) -> int:
@@ -63,19 +63,19 @@ class TableCells:
 def build_cells(
     table: Table,
     attributes: Sequence[Attribute],
-    measures: Sequence[Measure],
-    blocks: Sequence[Block],
+    summed: Sequence[SummedColumn],
+    aggregates: Sequence[GroupedAggregate],
     first_column: int,
     limits: Limits,
 ) -> TableCells:
-    """Evaluate the blocks on the grid of regions and merge its points into cells.
+    """Evaluate the aggregates on the grid of regions and merge its points into cells.
 
-    The rows of the matrix are those of the blocks, one block after the other.
+    The rows of the matrix are those of the aggregates, one aggregate after the other.
     """
-    grid = _Grid(table, attributes, measures, limits)
-    tags = [grid.tags(block) for block in blocks]
+    grid = _RegionGrid(table, attributes, summed, limits)
+    tags = [grid.tags(aggregate) for aggregate in aggregates]
     cell_of, first = _merge(tags, grid.shape)
-    rows = sum(block.size for block in blocks)
+    rows = sum(aggregate.size for aggregate in aggregates)
     if rows * len(first) > limits.entries:
         raise LimitError(
             f"the batch would need a matrix of {rows:,} answers by {len(first):,} cells",
@@ -84,28 +84,28 @@ def build_cells(
     points = np.unravel_index(first, grid.shape)
     matrix = np.zeros((rows, len(first)))
     start = 0
-    for block, tag in zip(blocks, tags, strict=True):
-        if block.size == 1 and block.measure is None:
+    for aggregate, tag in zip(aggregates, tags, strict=True):
+        if aggregate.size == 1 and aggregate.summed is None:
             matrix[start] = _at(tag, points) != 0
             start += 1
             continue
         at = _at(tag, points) - 1
         (counted,) = np.nonzero(at >= 0)
         row, end = divmod(at[counted], 2)
-        matrix[start + row, counted] = grid.weights(block)[end]
-        start += block.size
-    scan = Scan(table, slice(first_column, first_column + len(first)), grid.regions, tuple(measures), cell_of)
+        matrix[start + row, counted] = grid.weights(aggregate)[end]
+        start += aggregate.size
+    scan = Scan(table, slice(first_column, first_column + len(first)), grid.regions, tuple(summed), cell_of)
     return TableCells(matrix, scan, first)
 
 
-class _Grid:
-    """One axis per column, one per measure; arrays on it are as wide only as what they mention."""
+class _RegionGrid:
+    """The grid of regions: an axis per column and per summed column; arrays are as wide as the columns they mention."""
 
     def __init__(
-        self, table: Table, attributes: Sequence[Attribute], measures: Sequence[Measure], limits: Limits
+        self, table: Table, attributes: Sequence[Attribute], summed: Sequence[SummedColumn], limits: Limits
     ) -> None:
         self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
-        self.shape = grid_shape(self.regions, measures)
+        self.shape = grid_shape(self.regions, summed)
         size = 1
         for length in self.shape:
             size *= length
@@ -116,34 +116,34 @@ class _Grid:
                 hint="split it into batches that mention fewer columns at a time",
             )
         self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
-        self._measures = {m.name: (axis, m) for axis, m in enumerate(measures, start=1 + len(self.regions))}
+        self._summed = {m.name: (axis, m) for axis, m in enumerate(summed, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
 
-    def tags(self, block: Block) -> Tags:
-        """0 where the block counts nothing, else 1 + 2 · (row within the block) + (1 at a measure's high end)."""
-        counted = self._truth(block.where) == TRUE
-        if block.present is not None:
-            counted = counted & (self._truth(block.present) == TRUE)
+    def tags(self, aggregate: GroupedAggregate) -> Tags:
+        """0 where the aggregate counts nothing, else 1 + 2 · (its row) + (1 at the high end of its summed column)."""
+        counted = self._truth(aggregate.where) == TRUE
+        if aggregate.present is not None:
+            counted = counted & (self._truth(aggregate.present) == TRUE)
         row: Integers = np.zeros((1,) * len(self.shape), dtype=np.int64)
-        for groups in block.keys:
+        for groups in aggregate.keys:
             group = self._group(groups)
             counted = counted & (group >= 0)
             row = row * len(groups) + group
-        if block.measure is not None:
-            axis, _ = self._measures[block.measure]
+        if aggregate.summed is not None:
+            axis, _ = self._summed[aggregate.summed]
             end = self._along(axis, np.arange(2))
-            counted = counted & (self.weights(block)[end] != 0)
+            counted = counted & (self.weights(aggregate)[end] != 0)
             return np.where(counted, 1 + 2 * row + end, 0).astype(np.int32)
-        if not block.keys:
+        if not aggregate.keys:
             return np.asarray(counted, dtype=np.int32).reshape(counted.shape or row.shape)
         return np.where(counted, 1 + 2 * row, 0).astype(np.int32)
 
-    def weights(self, block: Block) -> NDArray[np.float64]:
-        """What a point adds at the low and at the high end of the block's measure; 1 for a count."""
-        if block.measure is None:
+    def weights(self, aggregate: GroupedAggregate) -> NDArray[np.float64]:
+        """What a point adds at the low and at the high end of the aggregate's summed column; 1 for a count."""
+        if aggregate.summed is None:
             return np.ones(2)
-        _, measure = self._measures[block.measure]
-        return np.array([measure.low, measure.high])
+        _, summed = self._summed[aggregate.summed]
+        return np.array([summed.low, summed.high])
 
     def _group(self, groups: tuple[Predicate, ...]) -> Integers:
         """Which of the groups holds a point; -1 for none."""
@@ -161,7 +161,7 @@ class _Grid:
             truth = self._known[predicate] = evaluate(predicate, self._asked)
         return truth
 
-    def _asked(self, asks: Asks) -> Truth:
+    def _asked(self, asks: ColumnQuestion) -> Truth:
         axis = self._axis[asks.attribute]
         return self._along(axis, self.regions[axis - 1].truths[asks.question])
 
@@ -182,7 +182,7 @@ def _merge(tags: Sequence[Tags], shape: tuple[int, ...]) -> tuple[Integers, Inte
         clash = next((tag for tag in tags if not _constant_on(tag, shape, cell_of, first)), None)
         if clash is None:
             break
-        # Two different columns hashed alike: split the cells by that block and look again.
+        # Two different columns hashed alike: split the cells by that aggregate and look again.
         split = cell_of * (int(clash.max()) + 1) + np.broadcast_to(clash, shape).reshape(-1)
         keys = split.astype(np.uint64)
     counted = sums.reshape(-1)[first] != 0
@@ -191,10 +191,10 @@ def _merge(tags: Sequence[Tags], shape: tuple[int, ...]) -> tuple[Integers, Inte
     for tag in tags:
         counted[zero] |= _at(tag, points) != 0
     order = np.argsort(np.where(counted, first, np.iinfo(np.int64).max), kind="stable")
-    kept = int(counted.sum())
+    count = int(counted.sum())
     new = np.full(len(first), -1, dtype=np.int64)
-    new[order[:kept]] = np.arange(kept)
-    return new[cell_of], first[order[:kept]]
+    new[order[:count]] = np.arange(count)
+    return new[cell_of], first[order[:count]]
 
 
 def _constant_on(tag: Tags, shape: tuple[int, ...], cell_of: Integers, first: Integers) -> bool:
@@ -209,7 +209,7 @@ def _at(tag: Tags, points: tuple[Integers, ...]) -> Tags:
 
 
 class CellList(Sequence[Cell]):
-    """The cells in words, made when somebody looks."""
+    """The cells in words; each is described when it is asked for, because there can be many."""
 
     def __init__(self, parts: Sequence[TableCells]) -> None:
         self._parts = tuple(parts)
@@ -234,7 +234,7 @@ def _describe(part: TableCells, cell: int) -> Cell:
     point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)][1:]
     parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
     ends = point[len(scan.regions) :]
-    parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.measures, ends, strict=True)]
+    parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.summed, ends, strict=True)]
     merged = int(np.count_nonzero(scan.cell_of == cell)) - 1
     text = " and ".join(parts) or "every row"
     return Cell(scan.table.name, text + (f" (and {merged} more like it)" if merged else ""))

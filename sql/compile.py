@@ -14,8 +14,9 @@ from .batch import BatchReader
 from .catalog import Catalog
 from .cells import CellList, TableCells, build_cells
 from .constants import Parameters, Params
-from .parse import Chunk, Limits, Statement, split_batch
-from .statement import read_query
+from .parse import Chunk, Limits, split_batch
+from .query import read_query
+from .statement import Statement
 from .workload import Query, Workload
 
 _MOST_ERRORS = 20
@@ -38,7 +39,7 @@ def compile_batch(
     parts: list[TableCells] = []
     width = 0
     for table in reader.tables:
-        part = build_cells(table.table, table.attributes, table.measures, list(table.blocks), width, limits)
+        part = build_cells(table.table, table.attributes, table.summed, list(table.aggregates), width, limits)
         joins = tuple((label, join) for join, label in table.joins.items())
         parts.append(replace(part, scan=replace(part.scan, private=table.private, joins=joins)))
         width = part.scan.columns.stop
@@ -56,17 +57,17 @@ def compile_batch(
 def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]:
     """Every query; or one error that holds those of all queries."""
     queries: list[Query] = []
-    found: list[SqlError] = []
+    errors: list[SqlError] = []
     for number, chunk in enumerate(chunks):
         try:
             queries.append(_read(reader, chunk.parsed(reader.limits)))
         except SqlError as error:
             error.query = number
-            found.append(error)
-            if not error.sql or len(found) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
+            errors.append(error)
+            if not error.sql or len(errors) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
                 break
-    if found:
-        raise all_of(found, complete=len(found) < _MOST_ERRORS)
+    if errors:
+        raise all_of(errors, complete=len(errors) < _MOST_ERRORS)
     return tuple(queries)
 
 
@@ -74,26 +75,23 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
     try:
         return read_query(reader, statement)
     except RecursionError:
-        raise LimitError(
-            "the statement nests too deep",
-            sql=statement.source, start=statement.start, end=statement.end, hint="write it with fewer levels",
-        ) from None  # fmt: skip
+        raise statement.error(LimitError, None, "the statement nests too deep", "write it with fewer levels") from None
 
 
 def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:
-    """The rows of the workload, as the combinations of rows of blocks that they are."""
-    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.block_count)]:
-        return parts[0].matrix  # every row is a block's own row, in order: nothing to combine and nothing to copy
+    """The rows of the workload, as the combinations of rows of aggregates that they are."""
+    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.aggregate_rows)]:
+        return parts[0].matrix  # the rows are those of the aggregates, in order: nothing to combine or copy
     matrix = np.zeros((len(reader.specs), width))
     combine = _combinations(reader)
     for table, part in zip(reader.tables, parts, strict=True):
-        rows = [number for numbers in table.blocks.values() for number in numbers]
+        rows = [number for numbers in table.aggregates.values() for number in numbers]
         matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
     return matrix
 
 
 def _combinations(reader: BatchReader) -> sparse.csr_array:
-    """The rows of the workload over the rows of all blocks."""
+    """The rows of the workload over the rows of all aggregates."""
     entries = [(row, number, weight) for spec, row in reader.specs.items() for weight, number in spec]
     rows, numbers, weights = zip(*entries, strict=True) if entries else ((), (), ())
-    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.block_count))
+    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.aggregate_rows))

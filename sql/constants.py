@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from sqlglot import exp
 from tacit.errors import ParameterError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
-from .parse import Statement, bare
+from . import dialect
+from .literals import MOST_DIGITS, NULL, Constant
+from .statement import Statement, bare
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -27,55 +24,9 @@ _FOLDABLE = (
 """What a constant may be made of besides parameters: none of it volatile, none of it reads anything."""
 _CONSTANT = (*_FOLDABLE, exp.Placeholder)
 _LONGEST_NUMBER = 400
-"""Digits; DuckDB's own numbers end far earlier."""
+"""Digits; DuckDB's numbers end far earlier."""
 _LEAST, _GREATEST = -(2**127), 2**128 - 1
 """The ends of HUGEINT and UHUGEINT: DuckDB has no arithmetic for whole numbers beyond them."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A value and the literal type that DuckDB would give it."""
-
-    kind: str
-    """"null", "bool", "int", "decimal", "double", "float", "string", "date" or "timestamp"."""
-    value: Any
-
-    @staticmethod
-    def of(value: Any) -> Constant:
-        """The constant that a Python value stands for; raises TypeError for what has no SQL form here."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or value is pd.NaT or value is pd.NA:
-            return NULL
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            raise TypeError("a timestamp with a time zone")
-        if isinstance(value, Decimal):
-            return Constant("decimal", value) if _fits_decimal(value) else Constant("double", float(value))
-        for kind, type_ in _KINDS:
-            if isinstance(value, type_):
-                return Constant(kind, value)
-        raise TypeError(type(value).__name__)
-
-
-_KINDS: tuple[tuple[str, type], ...] = (
-    ("bool", bool),
-    ("int", int),
-    ("double", float),
-    ("string", str),
-    ("timestamp", datetime),
-    ("date", date),
-)
-NULL = Constant("null", None)
-_MOST_DIGITS = 38
-"""Of a DECIMAL; DuckDB takes a number with a point and more digits for a DOUBLE."""
-
-
-def _fits_decimal(value: Decimal) -> bool:
-    """Whether a DECIMAL can hold the number exactly; raises TypeError for NaN and infinity."""
-    _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        raise TypeError("a decimal that is not finite")
-    return max(len(digits) + max(exponent, 0), -exponent) <= _MOST_DIGITS
 
 
 class Parameters:
@@ -148,9 +99,9 @@ def constant(node: exp.Expr, statement: Statement, params: Parameters) -> Consta
         return _bound(node, statement, params)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
         positive = _literal(node.this, statement)
-        decimal = positive.kind == "decimal"  # the sign of Python's own "-" comes with a rounding to 28 digits
+        decimal = positive.kind == "decimal"  # Python's "-" would round to 28 digits
         return Constant(positive.kind, positive.value.copy_negate() if decimal else -positive.value)
-    return _folded(node, statement, params)
+    return evaluated(node, statement, params)
 
 
 def _literal(node: exp.Literal, statement: Statement) -> Constant:
@@ -161,70 +112,64 @@ def _literal(node: exp.Literal, statement: Statement) -> Constant:
         try:
             if text.isdigit():
                 return Constant("int", int(text))
-            if "e" in text.lower() or sum(map(str.isdigit, text)) > _MOST_DIGITS:
+            if "e" in text.lower() or sum(map(str.isdigit, text)) > MOST_DIGITS:
                 return Constant("double", float(text))
             return Constant("decimal", Decimal(text))
         except (ValueError, ArithmeticError):
             pass
-    start, end = statement.span(node)
-    raise TypeMismatchError(
-        "this is not a number that tacit can read",
-        sql=statement.source, start=start, end=end, hint="write digits, with one point at most",
-    )  # fmt: skip
+    raise statement.error(
+        TypeMismatchError, node, "this is not a number that tacit can read", "write digits, with one point at most"
+    )
 
 
 def _bound(node: exp.Placeholder, statement: Statement, params: Parameters) -> Constant:
     name = str(node.name)
-    start, end = statement.span(node)
     try:
-        found = Constant.of(params[name])
-        if found.kind == "int" and not _LEAST <= found.value <= _GREATEST:
+        bound = Constant.of(params[name])
+        if bound.kind == "int" and not _LEAST <= bound.value <= _GREATEST:
             raise TypeError("a whole number of more than 128 bits")
-        return found
+        return bound
     except KeyError:
-        raise ParameterError(
-            f"no value for parameter {name}: {len(params)} were given",
-            sql=statement.source, start=start, end=end, hint="give one value for each placeholder",
+        raise statement.error(
+            ParameterError, node, f"no value for parameter {name}: {len(params)} were given",
+            "give one value for each placeholder",
         ) from None  # fmt: skip
     except TypeError as error:
-        raise ParameterError(
-            f"parameter {name} cannot be used in SQL: it is {error}",
-            sql=statement.source, start=start, end=end,
-            hint="give a number, a string, a boolean, a date, a datetime without time zone, or None",
+        raise statement.error(
+            ParameterError, node, f"parameter {name} cannot be used in SQL: it is {error}",
+            "give a number, a string, a boolean, a date, a datetime without time zone, or None",
         ) from None  # fmt: skip
 
 
-def _folded(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
-    """Let DuckDB evaluate the expression on its own, with the parameters written in."""
-    start, end = statement.span(node)
+def evaluated(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
+    """Let DuckDB evaluate the expression, with the parameters written in."""
     if not is_constant(node):
-        raise UnsupportedSqlError(
-            "this is not a constant",
-            sql=statement.source, start=start, end=end, hint="compare one column with a constant",
-        )  # fmt: skip
-
-    def written_in(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Placeholder):
-            return bound_literal(part, statement, params)
-        return part
-
-    folded = scratch.fold(node.copy().transform(written_in).sql("duckdb"))
+        raise statement.error(UnsupportedSqlError, node, "this is not a constant", "compare one column with a constant")
+    result = dialect.fold(dialect.write(with_parameters(node, statement, params)))
     try:
-        if folded is None:
+        if result is None:
             raise TypeError
-        value, type_ = folded
+        value, type_ = result
         if type_ == "BIGNUM":  # comes as a text
             raise TypeError
         if isinstance(value, float) and not math.isfinite(value) and not type_.startswith(("DOUBLE", "FLOAT")):
             raise TypeError
-        found = Constant.of(value)
-        return Constant("float", found.value) if type_ == "FLOAT" and found.kind == "double" else found
+        typed = Constant.of(value)
+        return Constant("float", typed.value) if type_ == "FLOAT" and typed.kind == "double" else typed
     except TypeError:
-        raise TypeMismatchError(
-            "this constant has no value that a column could be compared with",
-            sql=statement.source, start=start, end=end,
-            hint="write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
+        raise statement.error(
+            TypeMismatchError, node, "this constant has no value that a column could be compared with",
+            "write a number, a string, DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'",
         ) from None  # fmt: skip
+
+
+def with_parameters(node: exp.Expr, statement: Statement, params: Parameters) -> exp.Expr:
+    """The expression with the values of its parameters written in."""
+    if node.find(exp.Placeholder) is None:
+        return node
+    return node.transform(
+        lambda part: bound_literal(part, statement, params) if isinstance(part, exp.Placeholder) else part
+    )
 
 
 def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameters) -> exp.Expr:
@@ -232,14 +177,9 @@ def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameter
     return _as_literal(_bound(node, statement, params))
 
 
-def folded_condition(node: exp.Expr, statement: Statement, params: Parameters) -> Constant:
-    """A condition between constants, evaluated by DuckDB."""
-    return _folded(node, statement, params)
-
-
 def _as_literal(value: Constant) -> exp.Expr:
     if value.kind in ("date", "timestamp"):
-        return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect="duckdb")
+        return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect=dialect.DUCKDB)
     if value.kind == "decimal":  # Python would write 1E+30, which SQL reads as a DOUBLE
         size = exp.Literal.number(f"{value.value.copy_abs():f}")
         return exp.Neg(this=size) if value.value.is_signed() else size

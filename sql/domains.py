@@ -1,4 +1,4 @@
-"""Declared domains at work: the clamp of a SUM, and the list of groups of a GROUP BY.
+"""What declared domains are for: the clamp of a SUM, and the list of groups of a GROUP BY.
 
 These are the only two places that need a declaration, because both would otherwise have to look at the data.
 """
@@ -12,13 +12,15 @@ from typing import Any
 from tacit.errors import DomainError, LimitError, TypeMismatchError
 
 from .catalog import Column, Range, Table, Values
-from .constants import Constant
-from .ordering import Incomparable, ordering
+from .declared import column_bounds
+from .dialect import kind_of, ordering
+from .literals import Constant
+from .ordering import Incomparable
 from .parse import Limits
-from .predicate import Asks, Negated, Predicate
+from .predicate import ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
-from .scalar import column_bounds
-from .scan import UNIT, Measure
+from .scan import UNIT, SummedColumn
+from .statement import Span
 
 _WIDEST = 1e300
 """Wider clamps would overflow to infinity when a value is placed between their ends."""
@@ -28,92 +30,89 @@ Holder = Callable[[Column], Table]
 """The table that a stored column belongs to."""
 
 
-def clamp(holder: Holder, column: Column, source: str, start: int, end: int) -> Measure:
-    """The measure of a summed column; a DomainError prints the line that the policy lacks."""
+def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
+    """A summed column with its clamp; a DomainError prints the line that the policy lacks."""
     order = ordering(column.type)
     if order is None or order.kind not in ("number", "truth"):
-        raise TypeMismatchError(
-            f"{column.name} is a {column.type} and cannot be summed",
-            sql=source, start=start, end=end, hint="sum a column of numbers, or use COUNT",
+        raise span.error(
+            TypeMismatchError, f"{column.name} is a {column.type} and cannot be summed",
+            "sum a column of numbers, or use COUNT",
         )  # fmt: skip
     ends = column_bounds(column)
     if ends is None:
         missing = next((c for c in column.stored if not c.expression and column_bounds(c) is None), None)
         if missing is None:
-            raise DomainError(
-                f"the range of {column.name} does not follow from its columns, or is not finite",
-                sql=source, start=start, end=end,
-                hint="sum plain arithmetic of columns whose declared ranges are narrow enough",
+            raise span.error(
+                DomainError, f"the range of {column.name} does not follow from its columns, or is not finite",
+                "sum plain arithmetic of columns whose declared ranges are narrow enough",
             )  # fmt: skip
-        raise DomainError(
-            f"SUM and AVG need to know the range of {missing.own_name}",
-            sql=source, start=start, end=end,
-            hint=f"{_place(holder, missing)} = {{ min = 0, max = 100 }}",
+        raise span.error(
+            DomainError, f"SUM and AVG need to know the range of {missing.own_name}",
+            f"{_place(holder, missing)} = {{ min = 0, max = 100 }}",
         )  # fmt: skip
     low, high = ends
     width = high - low
     if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
-        raise DomainError(
-            f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
-            sql=source, start=start, end=end, hint="declare a finite range whose min is less than its max",
+        raise span.error(
+            DomainError, f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
+            "declare a finite range whose min is less than its max",
         )  # fmt: skip
-    return Measure(column, low, high)
+    return SummedColumn(column, low, high)
 
 
 def groups(
-    holder: Holder, attribute: Attribute, column: Column, source: str, start: int, end: int, limits: Limits
+    holder: Holder, attribute: Attribute, column: Column, span: Span, limits: Limits
 ) -> list[tuple[Any, Predicate]]:
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
     order = attribute.order
-    missing = DomainError(
+    missing = span.error(
+        DomainError,
         f"GROUP BY {column.own_name} needs a declared list of its values: tacit cannot look them up in the data",
-        sql=source, start=start, end=end, hint=_group_hint(holder, column),
+        _group_hint(holder, column),
     )  # fmt: skip
     if order is None:
         raise missing
     domain = column.domain
     if isinstance(domain, Values):
         values = list(domain.values)
-    elif column.type == "BOOLEAN":
+    elif kind_of(column.type) == "truth":
         values = [False, True]
     elif isinstance(domain, Range) and order.discrete:
-        values = _listed(domain, attribute, column, limits, source, start, end)
+        values = _listed(domain, attribute, column, limits, span)
     else:
         raise missing
     try:
         places = [attribute.places([Constant.of(value)])[0] for value in values]
     except (Incomparable, TypeError):
-        raise DomainError(
-            f"the values that the policy declares for {column.name} are not of its type, {column.type}",
-            sql=source, start=start, end=end, hint=f"declare values of type {column.type}",
+        raise span.error(
+            DomainError, f"the values that the policy declares for {column.name} are not of its type, {column.type}",
+            f"declare values of type {column.type}",
         ) from None  # fmt: skip
     name = attribute.column.name
     once = {place: value for value, place in reversed([*zip(values, places, strict=True)])}  # two spellings, one value
-    found: list[tuple[Any, Predicate]] = [
-        (value, Asks(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
+    listed: list[tuple[Any, Predicate]] = [
+        (value, ColumnQuestion(name, attribute.ask(Question((("=", place),), FALSE, UNKNOWN))))
         for value, place in zip(values, places, strict=True)
         if once[place] is value
     ]
     if isinstance(domain, Values) and domain.other is not None:
-        anyone = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
-        found.append((domain.other, Negated(Asks(name, anyone))))
+        declared = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
+        listed.append((domain.other, Not(ColumnQuestion(name, declared))))
     if column.nullable:
         attribute.ask(NOT_NULL)
-        found.append((None, Asks(name, attribute.ask(IS_NULL))))
-    return found
+        listed.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
+    return listed
 
 
-def _listed(
-    domain: Range, attribute: Attribute, column: Column, limits: Limits, source: str, start: int, end: int
-) -> list[Any]:
+def _listed(domain: Range, attribute: Attribute, column: Column, limits: Limits, span: Span) -> list[Any]:
     order = attribute.order
     assert order is not None
     low, high = (attribute.places([Constant.of(bound)])[0] for bound in (domain.min, domain.max))
     count = high[1] - low[0]
     if count > limits.rows:
-        raise LimitError(
-            f"GROUP BY {column.name} has {count:,} groups, more than {limits.rows:,}",
-            sql=source, start=start, end=end, hint="declare a narrower range or a list of values",
+        raise span.error(
+            LimitError, f"GROUP BY {column.name} has {count:,} groups, more than {limits.rows:,}",
+            "declare a narrower range or a list of values",
         )  # fmt: skip
     return [order.value(cut) for cut in range(low[0], high[1])]
 

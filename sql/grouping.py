@@ -1,4 +1,4 @@
-"""GROUP BY: its keys, and the sets of keys that ROLLUP, CUBE and GROUPING SETS stand for."""
+"""GROUP BY: its keys, the sets of keys that ROLLUP, CUBE and GROUPING SETS stand for, and the groups they make."""
 
 from __future__ import annotations
 
@@ -7,22 +7,35 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
+from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
+from . import dialect
+from .aggregate import AGGREGATES
 from .catalog import Column, Values
+from .constants import is_constant
+from .declared import with_domain
+from .domains import groups as groups_of
 from .predicate import Predicate
+from .selection import Aliases, Selection, unaliased
+from .statement import bare
+from .workload import PublicValues
 
+_MOST_CUBED = 6
 _EVERYTHING = "(all)"
 _MISREAD = re.compile(r"^NULL$|^'|[=,]|[\r\n]")
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """One GROUP BY key: its column, and (value, predicate) of each of its groups."""
+class GroupKey:
+    """One GROUP BY key: its expression, its column, and (value, predicate) of each of its groups."""
 
     text: str
+    """What identifies its expression (see ``Selection.text``)."""
+    node: exp.Expr
     column: Column
     groups: tuple[tuple[Any, Predicate], ...]
 
@@ -33,21 +46,87 @@ def key_type(column: Column) -> str:
     return "VARCHAR" if other else column.type
 
 
-def size_of(keys: list[Grouping]) -> int:
-    """How many groups the keys make together."""
-    return math.prod(len(key.groups) for key in keys)
+class Groups:
+    """The groups of one SELECT, in the order of the frame: set after set, the last key running fastest."""
+
+    def __init__(self, selection: Selection, keys: list[GroupKey], sets: list[tuple[int, ...]]) -> None:
+        self._selection = selection
+        self.keys = keys
+        self.sets = sets
+        """The keys that each grouping set groups by, by number."""
+        self._shapes = {_shape(key.node) for key in keys}
+        """Only what has one of these shapes can repeat a key."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many groups each grouping set has."""
+        return [math.prod(len(self.keys[i].groups) for i in chosen) for chosen in self.sets]
+
+    @cached_property
+    def values(self) -> list[tuple[Any, ...]]:
+        """The key values of every group; a key that a grouping set leaves out is NULL."""
+        values: list[tuple[Any, ...]] = []
+        for chosen in self.sets:
+            lists = [[v for v, _ in key.groups] if i in chosen else [None] for i, key in enumerate(self.keys)]
+            values += itertools.product(*lists)
+        return values
+
+    @property
+    def predicates(self) -> list[tuple[tuple[Predicate, ...], ...]]:
+        """For each grouping set and each of its keys, the predicates of the key's groups."""
+        return [tuple(tuple(p for _, p in self.keys[i].groups) for i in chosen) for chosen in self.sets]
+
+    @property
+    def labels(self) -> list[str]:
+        """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
+        names = [key.column.own_name for key in self.keys]
+        if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
+            names = [key.column.name for key in self.keys]
+        shown = [
+            [f"{name}={_shown(value)}" for value, _ in key.groups] for name, key in zip(names, self.keys, strict=True)
+        ]
+        everything = _EVERYTHING if self.keys else ""
+        return [
+            ", ".join(parts) or everything
+            for chosen in self.sets
+            for parts in itertools.product(*(shown[i] for i in chosen))
+        ]
+
+    def key(self, node: exp.Expr) -> int | None:
+        """Which GROUP BY key an expression repeats."""
+        if _shape(node) not in self._shapes or is_constant(node):
+            return None
+        if node.find(*AGGREGATES, exp.Query, exp.Window, exp.Grouping):
+            return None
+        try:
+            text = self._selection.text(node)
+        except SqlError:
+            return None
+        return next((i for i, key in enumerate(self.keys) if key.text == text), None)
+
+    def grouping(self, node: exp.Grouping) -> PublicValues:
+        """GROUPING(a, b): a bit for each key, set where a grouping set leaves it out."""
+        keys = [self.key(bare(part)) for part in node.expressions]
+        if not keys or None in keys:
+            raise self._selection.error(
+                UnsupportedSqlError, node, "GROUPING takes GROUP BY columns", "name columns of the GROUP BY"
+            )
+        values: list[int] = []
+        for chosen, size in zip(self.sets, self.sizes, strict=True):
+            bits = 0
+            for key in keys:
+                bits = bits * 2 + (key not in chosen)
+            values += [bits] * size
+        return PublicValues(tuple(values))
 
 
-def labels_of(keys: list[Grouping], sets: list[tuple[int, ...]]) -> list[str]:
-    """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
-    names = [key.column.own_name for key in keys]
-    if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
-        names = [key.column.name for key in keys]
-    shown = [[f"{name}={_shown(value)}" for value, _ in key.groups] for name, key in zip(names, keys, strict=True)]
-    everything = _EVERYTHING if keys else ""
-    return [
-        ", ".join(parts) or everything for chosen in sets for parts in itertools.product(*(shown[i] for i in chosen))
-    ]
+def _shape(node: exp.Expr) -> tuple[type[exp.Expr], int]:
+    """What equal expressions have in common and is quick to compare: the kind, and how deep the first operand lies."""
+    depth = 0
+    first: Any = node
+    while isinstance(first, exp.Expr) and not isinstance(first, exp.Column | exp.Literal | exp.Placeholder):
+        depth, first = depth + 1, first.args.get("this")
+    return type(node), depth
 
 
 def _shown(value: Any) -> str:
@@ -58,31 +137,105 @@ def _shown(value: Any) -> str:
     return str(value) if plain else "'" + value.replace("'", "''") + "'"
 
 
-def group_nodes(node: exp.Expr) -> list[exp.Expr]:
+def read_groups(selection: Selection) -> Groups:
+    """The GROUP BY of a SELECT; one group of all rows without one."""
+    clause = selection.select.args.get("group")
+    keys = _keys(selection, clause)
+    groups = Groups(selection, keys, _grouping_sets(selection, clause, keys))
+    size = sum(groups.sizes)
+    if size > selection.batch.limits.rows:
+        raise selection.error(
+            LimitError, clause, f"GROUP BY makes {size:,} groups, too many for one batch", "group by fewer columns"
+        )
+    return groups
+
+
+def _keys(selection: Selection, clause: exp.Expr | None) -> list[GroupKey]:
+    nodes: list[exp.Expr] = []
+    if clause is not None and clause.args.get("all"):
+        nodes = [item for item in selection.items if not item.find(*AGGREGATES, exp.Grouping, exp.Subquery)]
+    elif clause is not None:
+        nodes = list(itertools.chain.from_iterable(_mentioned(node) for node in clause.expressions))
+    keys: dict[str, GroupKey] = {}
+    for node in nodes:
+        meant = _meant(selection, node)
+        text = selection.text(meant)
+        if text not in keys:
+            keys[text] = _key(selection, meant, text)
+    return list(keys.values())
+
+
+def _key(selection: Selection, node: exp.Expr, text: str) -> GroupKey:
+    if selection.relation is None:
+        raise selection.error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
+    limits, base = selection.batch.limits, selection.relation.base
+    column = with_domain(node, selection.relations.scope(selection.relation), limits.rows)
+    if not dialect.has_dtype(key_type(column)):
+        raise selection.error(
+            TypeMismatchError, node, f"no frame can hold a {column.type}", "group by a CAST to another type"
+        )
+    listed = groups_of(base.holder, base.attribute(column), column, selection.statement.span(node), limits)
+    return GroupKey(text, bare(node), column, tuple(listed))
+
+
+def _meant(selection: Selection, node: exp.Expr) -> exp.Expr:
+    """GROUP BY 1 and GROUP BY alias name an item of the SELECT list; a column comes before an alias."""
+    node = bare(node)
+    if isinstance(node, exp.Alias):
+        return unaliased(node)
+    item = None
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        item = selection.numbered(node)
+    elif isinstance(node, exp.Column):
+        item = selection.alias(node, Aliases(len(selection.items)))
+    return node if item is None else unaliased(selection.items[item])
+
+
+def _grouping_sets(selection: Selection, clause: exp.Expr | None, keys: list[GroupKey]) -> list[tuple[int, ...]]:
+    """The sets of keys that rows are grouped by: one for a plain GROUP BY, several for ROLLUP, CUBE and their like."""
+    if clause is None or clause.args.get("all"):
+        return [tuple(range(len(keys)))]
+    number = {key.text: i for i, key in enumerate(keys)}
+
+    def index(node: exp.Expr) -> int:
+        return number[selection.text(_meant(selection, node))]
+
+    too_many = selection.error(LimitError, clause, "too many grouping sets", "use fewer columns in CUBE or ROLLUP")
+    if any(len(cube.expressions) > _MOST_CUBED for cube in clause.find_all(exp.Cube)):
+        raise too_many
+    products: list[list[tuple[int, ...]]] = []
+    for node in clause.expressions:
+        products.append(_sets_of(node, index))
+        if math.prod(map(len, products)) > 1 << _MOST_CUBED:
+            raise too_many
+    return [tuple(sorted(set(itertools.chain(*chosen)))) for chosen in itertools.product(*products)]
+
+
+def _mentioned(node: exp.Expr) -> list[exp.Expr]:
     """The keys that a GROUP BY element mentions."""
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-        return list(itertools.chain.from_iterable(group_nodes(part) for part in node.expressions))
+        return list(itertools.chain.from_iterable(_mentioned(part) for part in node.expressions))
     if isinstance(node, exp.Paren):
-        return group_nodes(node.this)
+        return _mentioned(node.this)
     return [node]
 
 
-def sets_of(node: exp.Expr, index: Callable[[exp.Expr], int]) -> list[tuple[int, ...]]:
+def _sets_of(node: exp.Expr, index: Callable[[exp.Expr], int]) -> list[tuple[int, ...]]:
     """The grouping sets that a GROUP BY element stands for."""
     if isinstance(node, exp.Rollup):
-        parts = [sets_of(part, index)[0] for part in node.expressions]
+        parts = [_sets_of(part, index)[0] for part in node.expressions]
         return [tuple(itertools.chain(*parts[:n])) for n in range(len(parts), -1, -1)]
     if isinstance(node, exp.Cube):
-        parts = [sets_of(part, index)[0] for part in node.expressions]
+        parts = [_sets_of(part, index)[0] for part in node.expressions]
         return [
             tuple(itertools.chain(*chosen))
             for n in range(len(parts), -1, -1)
             for chosen in itertools.combinations(parts, n)
         ]
     if isinstance(node, exp.GroupingSets):
-        return list(itertools.chain.from_iterable(sets_of(part, index) for part in node.expressions))
+        return list(itertools.chain.from_iterable(_sets_of(part, index) for part in node.expressions))
     if isinstance(node, exp.Tuple):
         return [tuple(index(part) for part in node.expressions)]
     if isinstance(node, exp.Paren):
-        return sets_of(node.this, index)
+        return _sets_of(node.this, index)
     return [(index(node),)]

@@ -1,4 +1,4 @@
-"""What a name is: how DuckDB compares names, how a table's is spelt, and help with misspelt ones."""
+"""Names of tables and columns: how DuckDB compares them, how a table's name is spelt, and help with misspelt ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 from collections.abc import Sequence
 from string import ascii_lowercase, ascii_uppercase
 
+MAIN = "main"
+"""The schema whose tables go by their bare name."""
 _PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
 _QUOTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))?")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(name: str) -> str:
-    """A name as DuckDB compares names: only ASCII letters know no case.
+    """A name as DuckDB compares names: case does not matter for ASCII letters, and matters for all others.
 
     >>> folded("Age"), folded("É") == folded("é")
     ('age', False)
@@ -27,7 +29,7 @@ def spelled(path: Sequence[str]) -> str:
     >>> spelled(("main", "visits")), spelled(("s", "t")), spelled(("main", "s.t"))
     ('visits', 's.t', '"s.t"')
     """
-    if folded(path[0]) == "main":
+    if folded(path[0]) == MAIN:
         return _quoted(path[1]) if "." in path[1] else path[1]
     return ".".join(_quoted(part) if set(part) & {".", '"'} else part for part in path)
 
@@ -47,7 +49,7 @@ def meanings(name: str) -> frozenset[tuple[str, str]]:
         splits = [_split(text)]
     else:
         splits = [(text[:i], text[i + 1 :]) for i, letter in enumerate(text) if letter == "."]
-    return frozenset([("main", text), *splits])
+    return frozenset([(MAIN, text), *splits])
 
 
 def path_of(name: str) -> tuple[str, str]:
@@ -57,26 +59,26 @@ def path_of(name: str) -> tuple[str, str]:
     (('main', 'visits'), ('s', 't'), ('main', 's.t'))
     """
     text = folded(name)
-    return _split(text) if "." in text and _QUOTED.fullmatch(text) else ("main", text)
+    return _split(text) if "." in text and _QUOTED.fullmatch(text) else (MAIN, text)
 
 
 def _split(text: str) -> tuple[str, str]:
     parts = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in _PART.findall(text)]
-    return (parts[0], parts[1]) if len(parts) > 1 else ("main", parts[0])
+    return (parts[0], parts[1]) if len(parts) > 1 else (MAIN, parts[0])
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint for a name that does not exist: the closest known one, or a few of them.
+def nearest(name: str, existing: Sequence[str]) -> str:
+    """A hint for a name that does not exist: the closest that does, or a few of them.
 
     >>> nearest("agee", ["age", "state"])
     'did you mean age?'
     >>> nearest("zzz", ["age", "state"])
     'there are age, state'
     """
-    lowered = {folded(k): k for k in known}
+    lowered = {folded(k): k for k in existing}
     close = difflib.get_close_matches(folded(name), lowered, n=1)
     if close:
         return f"did you mean {lowered[close[0]]}?"
-    if not known:
+    if not existing:
         return "there are none"
-    return "there are " + ", ".join(list(known)[:12]) + (", …" if len(known) > 12 else "")
+    return "there are " + ", ".join(list(existing)[:12]) + (", …" if len(existing) > 12 else "")

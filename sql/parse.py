@@ -1,22 +1,21 @@
-"""SQL text → sqlglot statements with their spans. Knows the grammar's limits, not its meaning."""
+"""SQL text → sqlglot statements with their spans. Applies the limits of size and depth; meaning comes later."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 from tacit.errors import LimitError, ParameterError, SqlError, SqlSyntaxError, UnsupportedSqlError
+from tacit.process import deep_recursion
 
-DUCKDB = sqlglot.Dialect.get_or_raise("duckdb")
+from . import dialect
+from .statement import Span, Statement
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -32,8 +31,13 @@ _COMPARISONS = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
     exp.Like, exp.ILike, exp.SimilarTo, exp.Glob,
 )  # fmt: skip
+_QUOTE = re.compile(r"""'|"|--|/\*|\$\w*\$""")
+"""What a text, a name or a comment begins with."""
+_CLOSED = re.compile(r"""'(?:[^']|'')*'(?!')|"(?:[^"]|"")*"(?!")|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$""", re.DOTALL)
+_FRAMES = 4000
+"""The pure-Python parser needs a dozen frames for each parenthesis; 100 of them do not fit Python's default limit."""
 _BEGINNINGS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.VAR}
-"""What a statement may begin with. VAR is a misspelt word, and makes the better error by not parsing."""
+"""What a statement may begin with. VAR is a misspelt word, and the parser's error about it is the better one."""
 
 
 @dataclass(frozen=True)
@@ -46,48 +50,10 @@ class Limits:
     words: int = 20_000
     """Words, numbers and signs in one statement."""
     operators: int = 2_000
-    """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of them is a tree as deep."""
+    """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of n makes a tree of depth n."""
     cells: int = 1 << 20
     rows: int = 20_000
     entries: int = 50_000_000
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One parsed statement and the text it came from; ``start`` is where it begins in ``source``."""
-
-    source: str
-    start: int
-    end: int
-    tree: exp.Expr
-
-    @property
-    def sql(self) -> str:
-        """The statement's own text, without the semicolon."""
-        return self.source[self.start : self.end]
-
-    def span(self, node: exp.Expr | None) -> tuple[int, int]:
-        """The part of ``source`` that a node stands for; the whole statement where sqlglot keeps no position."""
-        marks = [] if node is None else [n.meta for n in node.walk() if "start" in n.meta]
-        if not marks:
-            return self.start, self.end
-        start, end = min(m["start"] for m in marks), max(m["end"] for m in marks) + 1
-        if isinstance(node, exp.Func):  # sqlglot marks the argument, not always the function around it
-            name = re.search(r"\w+\s*\(\s*$", self.source[self.start : start])
-            start = self.start + name.start() if name else start
-            while closing := re.match(r"\s*\)", self.source[end : self.end]):
-                inside = self.source[start:end]
-                if inside.count("(") <= inside.count(")"):
-                    break
-                end += closing.end()
-        return start, end
-
-
-def bare(node: exp.Expr) -> exp.Expr:
-    """An expression without the parentheses around it; a subquery keeps its own."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +73,7 @@ class Chunk:
 
 
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statement]:
-    """The statements of a batch, parsed one by one so that one tree is kept at a time.
+    """The statements of a batch, parsed one by one so that only one tree is in memory at a time.
 
     Raises only errors that point at the text.
     """
@@ -138,43 +104,41 @@ def split_batch(batch: str | Sequence[str], limits: Limits) -> list[Chunk]:
 
 def _chunks(text: str) -> Iterator[Chunk]:
     try:
-        tokens = DUCKDB.tokenize(text + "\n")  # without it sqlglot stumbles over '' at the end, if a $1 stands before
+        tokens = dialect.tokenize(text + "\n")  # without the line end, sqlglot misreads '' at the end after a $1
     except TokenError:
-        start = _unclosed(text)
-        error = SqlSyntaxError(
-            "a quote or a comment is not closed", sql=text, start=start, end=len(text), hint="close it"
-        )
-        yield Chunk(text, [], error)
+        unclosed = Span(text, _unclosed(text), len(text))
+        yield Chunk(text, [], unclosed.error(SqlSyntaxError, "a quote or a comment is not closed", "close it"))
         return
-    for semicolon, found in itertools.groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON):
+    for semicolon, group in itertools.groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON):
         if not semicolon:
-            yield Chunk(text, list(found))
+            yield Chunk(text, list(group))
 
 
 def _unclosed(text: str) -> int:
-    """Where tokenizing stops making sense: the longest prefix that still tokenizes ends there."""
-    low, high = 0, len(text)
-    for quote in ("'", '"', "/*", "$$"):
-        at = text.rfind(quote)
-        if at >= 0:
-            low = max(low, at)
-    return min(low, high)
+    """Where the quote or comment begins that has no end.
+
+    Closed ones are passed over, whatever quotes stand inside them. Escapes of ``E'…'`` and comments inside comments are
+    not followed: where they hide the place, it is the last quote or comment sign of the text.
+    """
+    place = 0
+    while opening := _QUOTE.search(text, place):
+        closed = _CLOSED.match(text, opening.start())
+        if closed is None:
+            return opening.start()
+        place = closed.end()
+    return max(text.rfind(sign) for sign in ("'", '"', "/*", "$$", text[:1]))
 
 
 def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:
-    """Turn every ``?`` into ``$1``, ``$2``, …: the parser keeps no order of its own for them."""
+    """Turn every ``?`` into ``$1``, ``$2``, …: the parser does not number them."""
     if not any(token.token_type == TokenType.PLACEHOLDER for token in chunk.tokens):
         return chunk, seen
     numbered: list[Token] = []
     error = None
     for token in chunk.tokens:
         if token.token_type == TokenType.PARAMETER:
-            error = ParameterError(
-                "'?' and '$' parameters are mixed in one statement",
-                sql=chunk.source,
-                start=token.start,
-                end=token.end + 1,
-                hint="use one of the two styles",
+            error = Span.of(chunk.source, token).error(
+                ParameterError, "'?' and '$' parameters are mixed in one statement", "use one of the two styles"
             )
         if token.token_type != TokenType.PLACEHOLDER:
             numbered.append(token)
@@ -186,65 +150,59 @@ def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:
     return Chunk(chunk.source, numbered, error), seen
 
 
-def _parse_one(tokens: list[Token], text: str, limits: Limits) -> Statement:
-    start, end = tokens[0].start, tokens[-1].end + 1
-    too_deep = LimitError(
-        f"the statement nests deeper than {limits.nesting} levels",
-        sql=text,
-        start=start,
-        end=end,
-        hint="write it with fewer parentheses",
+def _parse_one(tokens: list[Token], source: str, limits: Limits) -> Statement:
+    text = Span.of(source, tokens[0], tokens[-1])
+    too_deep = text.error(
+        LimitError, f"the statement nests deeper than {limits.nesting} levels", "write it with fewer parentheses"
     )
     depth, operators = _measured(tokens) if len(tokens) <= limits.words else (0, 0)
     if len(tokens) > limits.words or operators > limits.operators:
-        raise LimitError(
-            f"the statement has more than {limits.words:,} words or {limits.operators:,} operators",
-            sql=text, start=start, end=end, hint="split it into several statements, or write IN for a long OR",
+        raise text.error(
+            LimitError, f"the statement has more than {limits.words:,} words or {limits.operators:,} operators",
+            "split it into several statements, or write IN for a long OR",
         )  # fmt: skip
     if depth > limits.nesting:
         raise too_deep
-    _check_numbers(tokens, text)
+    _check_numbers(tokens, source)
     tilde = next((token for token in tokens if token.token_type == TokenType.TILDE), None)
     if tilde is not None:  # it matches the whole text, and sqlglot's tree does not tell it from regexp_matches
-        raise UnsupportedSqlError(
-            "the operator ~ is not supported", sql=text, start=tilde.start, end=tilde.end + 1,
-            hint="write regexp_matches(column, 'pattern')",
-        )  # fmt: skip
+        raise Span.of(source, tilde).error(
+            UnsupportedSqlError, "the operator ~ is not supported", "write regexp_matches(column, 'pattern')"
+        )
     if tokens[0].token_type not in _BEGINNINGS:
-        raise UnsupportedSqlError(
-            f"tacit answers SELECT and nothing else, not {tokens[0].text.upper()[:40]}",
-            sql=text, start=start, end=tokens[0].end + 1, hint="write a SELECT",
+        raise Span.of(source, tokens[0]).error(
+            UnsupportedSqlError, f"tacit answers SELECT and nothing else, not {tokens[0].text.upper()[:40]}",
+            "write a SELECT",
         )  # fmt: skip
     try:
-        with _recursion(4000):
-            trees = DUCKDB.parser().parse(tokens, text)
+        with deep_recursion(_FRAMES):
+            trees = dialect.parse(tokens, source)
     except ParseError as error:
-        raise _syntax_error(error, text, start, end) from None
+        raise _syntax_error(error, text) from None
     except RecursionError:
         raise too_deep from None
     if len(trees) != 1 or trees[0] is None:
-        raise SqlSyntaxError("this is not a statement", sql=text, start=start, end=end, hint="write a SELECT")
-    statement = Statement(text, start, end, trees[0])
+        raise text.error(SqlSyntaxError, "this is not a statement", "write a SELECT")
+    statement = Statement(text, trees[0])
     _check_precedence(statement)
     return statement
 
 
-def _check_numbers(tokens: list[Token], text: str) -> None:
-    """Refuse what sqlglot reads otherwise than DuckDB: 0x1F as ``0 AS x1F``, and .5 as 0.5, which has a digit more."""
+def _check_numbers(tokens: list[Token], source: str) -> None:
+    """Refuse what sqlglot and DuckDB read differently: 0x1F as ``0 AS x1F``, and .5 as 0.5, with one digit more."""
     for token, after in itertools.pairwise(tokens):
         # a numbered "?" is a NUMBER too, and a word may follow it at once
-        if token.token_type != TokenType.NUMBER or not text[token.start].isdigit():
+        if token.token_type != TokenType.NUMBER or not source[token.start].isdigit():
             continue
-        if after.start == token.end + 1 and (text[after.start].isalnum() or text[after.start] in "_."):
-            raise SqlSyntaxError(
-                "a number runs into a word", sql=text, start=token.start, end=after.end + 1,
-                hint="write a decimal number, and a space after it",
-            )  # fmt: skip
+        if after.start == token.end + 1 and (source[after.start].isalnum() or source[after.start] in "_."):
+            raise Span.of(source, token, after).error(
+                SqlSyntaxError, "a number runs into a word", "write a decimal number, and a space after it"
+            )
     for before, token in itertools.pairwise(tokens):
         if before.token_type == TokenType.DOT and token.token_type == TokenType.NUMBER and len(token.text) > 37:
-            raise SqlSyntaxError(
-                "this number is too long to begin with a point", sql=text, start=before.start, end=token.end + 1,
-                hint="write CAST('0.…' AS DECIMAL(38,38))",
+            raise Span.of(source, before, token).error(
+                SqlSyntaxError, "this number is too long to begin with a point",
+                "write CAST('0.…' AS DECIMAL(38,38))",
             )  # fmt: skip
 
 
@@ -257,15 +215,14 @@ def _check_precedence(statement: Statement) -> None:
         for name in ("this", "expression", "low", "high"):
             operand = node.args.get(name)
             if isinstance(operand, (*_COMPARISONS, exp.Not)):
-                start, end = statement.span(node)
-                raise UnsupportedSqlError(
-                    "a comparison is compared with something", sql=statement.source, start=start, end=end,
-                    hint="put the inner comparison in parentheses",
+                raise statement.error(
+                    UnsupportedSqlError, node, "a comparison is compared with something",
+                    "put the inner comparison in parentheses",
                 )  # fmt: skip
 
 
 def _measured(tokens: list[Token]) -> tuple[int, int]:
-    """(how deep the statement nests, how many signs make its tree deeper); a string after a string is joined to it.
+    """(how deep the statement nests, how many operators make its tree deeper); SQL joins two strings in a row.
 
     ``x[1][1]`` and ``f().g()`` nest too, one level for each step, and sqlglot copies or types the whole at each.
     """
@@ -288,29 +245,17 @@ def _measured(tokens: list[Token]) -> tuple[int, int]:
     return max(deepest, steps), operators
 
 
-@contextmanager
-def _recursion(limit: int) -> Iterator[None]:
-    """The pure-Python parser needs a dozen frames per parenthesis; 100 of them do not fit the default limit."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, limit))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
-
-
-def _syntax_error(error: ParseError, text: str, start: int, end: int) -> SqlSyntaxError:
+def _syntax_error(error: ParseError, text: Span) -> SqlError:
     detail: dict[str, Any] = error.errors[0] if error.errors else {}
     highlight = str(detail.get("highlight") or "")
     # sqlglot gives the text around the mistake, not its offset; the context before it is cut to 100 characters.
     before = str(detail.get("start_context") or "")
-    at = text.find(before + highlight, max(0, start - len(before))) if before or highlight else -1
+    at = text.source.find(before + highlight, max(0, text.start - len(before))) if before or highlight else -1
     if at >= 0:
-        start, end = at + len(before), max(at + len(before) + len(highlight), at + len(before) + 1)
+        start = at + len(before)
+        text = Span(text.source, start, start + max(len(highlight), 1))
     near = f" near '{highlight}'" if highlight else ""
-    return SqlSyntaxError(
-        f"this does not parse as SQL{near}", sql=text, start=start, end=end, hint=_syntax_hint(detail)
-    )
+    return text.error(SqlSyntaxError, f"this does not parse as SQL{near}", _syntax_hint(detail))
 
 
 def _syntax_hint(detail: dict[str, Any]) -> str:

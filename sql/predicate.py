@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 from sqlglot import exp
 from tacit.errors import TypeMismatchError, UnsupportedSqlError
 
+from . import dialect
 from .catalog import Column
-from .constants import Constant, constant, folded_condition, is_constant
+from .constants import constant, evaluated, is_constant
+from .literals import Constant
 from .ordering import Incomparable
-from .parse import bare
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
 from .scalar import Scope, scalar
+from .statement import bare
 
 
 @dataclass(frozen=True)
-class Asks:
+class ColumnQuestion:
     """A question put to one column."""
 
     attribute: str
@@ -32,28 +34,28 @@ class Asks:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedTruth:
     """TRUE, FALSE or unknown whatever the row holds."""
 
     truth: np.uint8
 
 
 @dataclass(frozen=True)
-class All:
+class And:
     """AND."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
-class Some:
+class Or:
     """OR."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
-class Negated:
+class Not:
     """NOT."""
 
     part: Predicate
@@ -67,26 +69,26 @@ class IsTruth:
     truth: np.uint8
 
 
-Predicate = Asks | Fixed | All | Some | Negated | IsTruth
-ALWAYS = Fixed(TRUE)
+Predicate = ColumnQuestion | FixedTruth | And | Or | Not | IsTruth
+ALWAYS = FixedTruth(TRUE)
 T = TypeVar("T")
 
-AxisTruth = Callable[[Asks], Truth]
+AxisTruth = Callable[[ColumnQuestion], Truth]
 """The truth of a question as an array with its column's axis, and length 1 along every other."""
 
 
 def evaluate(predicate: Predicate, truth_of: AxisTruth) -> Truth:
     """Three-valued truth of a predicate on the grid (broadcastable to its shape)."""
     match predicate:
-        case Asks():
+        case ColumnQuestion():
             return truth_of(predicate)
-        case Fixed(truth):
+        case FixedTruth(truth):
             return np.array(truth, dtype=np.uint8)
-        case All(parts):
+        case And(parts):
             return _fold(np.minimum, parts, truth_of)
-        case Some(parts):
+        case Or(parts):
             return _fold(np.maximum, parts, truth_of)
-        case Negated(part):
+        case Not(part):
             return 2 - evaluate(part, truth_of)
         case IsTruth(part, truth):
             return np.where(evaluate(part, truth_of) == truth, TRUE, FALSE)
@@ -129,11 +131,11 @@ class PredicateReader:
         if isinstance(node, exp.Paren):
             return self.read(node.this)
         if isinstance(node, exp.And):
-            return All(tuple(self.read(part) for part in node.flatten()))
+            return And(tuple(self.read(part) for part in node.flatten()))
         if isinstance(node, exp.Or):
-            return Some(tuple(self.read(part) for part in node.flatten()))
+            return Or(tuple(self.read(part) for part in node.flatten()))
         if isinstance(node, exp.Not):
-            return Negated(self.read(node.this))
+            return Not(self.read(node.this))
         if isinstance(node, exp.Is):
             return self._is(node)
         if type(node) in _COMPARISONS:
@@ -169,21 +171,21 @@ class PredicateReader:
         ends = self._constant(low), self._constant(high)
         inside = self._between_constants(node, attribute, *ends)
         if node.args.get("symmetric"):
-            return Some((inside, self._between_constants(node, attribute, *ends[::-1])))
+            return Or((inside, self._between_constants(node, attribute, *ends[::-1])))
         return inside
 
     def _between_constants(self, node: exp.Expr, attribute: Attribute, low: Constant, high: Constant) -> Predicate:
         """``low <= column AND column <= high``, with both constants read in one comparison type."""
-        known = [c for c in (low, high) if c.kind != "null"]
-        places = self._located(node, attribute, lambda: attribute.places(known))
+        values = [c for c in (low, high) if c.kind != "null"]
+        places = self._located(node, attribute, lambda: attribute.places(values))
 
         def side(operator: str, bound: Constant) -> Predicate:
             if bound.kind == "null":
-                return Asks(attribute.column.name, attribute.compare(operator, [bound]))
-            question = Question(((operator, places[known.index(bound)]),), FALSE, UNKNOWN)
-            return Asks(attribute.column.name, attribute.ask(question))
+                return ColumnQuestion(attribute.column.name, attribute.compare(operator, [bound]))
+            question = Question(((operator, places[values.index(bound)]),), FALSE, UNKNOWN)
+            return ColumnQuestion(attribute.column.name, attribute.ask(question))
 
-        return All((side(">=", low), side("<=", high)))
+        return And((side(">=", low), side("<=", high)))
 
     def _in(self, node: exp.In) -> Predicate:
         items = list(node.expressions)
@@ -205,7 +207,7 @@ class PredicateReader:
         if attribute.order is None and value.kind != "null":
             return self._condition(node)
         question = self._located(node, attribute, lambda: attribute.compare(operator, [value], null_safe=True))
-        return Asks(attribute.column.name, question)
+        return ColumnQuestion(attribute.column.name, question)
 
     def _is(self, node: exp.Is) -> Predicate:
         subject, what = bare(node.this), node.expression
@@ -216,32 +218,32 @@ class PredicateReader:
         if isinstance(subject, exp.Connector | exp.Predicate | exp.Not) and not isinstance(subject, exp.Case):
             return IsTruth(self.read(subject), UNKNOWN)
         if is_constant(subject):
-            return Fixed(TRUE if self._constant(subject).kind == "null" else FALSE)
+            return FixedTruth(TRUE if self._constant(subject).kind == "null" else FALSE)
         attribute = self._attribute(scalar(subject, self._scope))
         attribute.ask(NOT_NULL)
-        return Asks(attribute.column.name, attribute.ask(IS_NULL))
+        return ColumnQuestion(attribute.column.name, attribute.ask(IS_NULL))
 
     def _condition(self, node: exp.Expr) -> Predicate:
         """A condition that is a column of its own: true, false or NULL for each row."""
         column = scalar(node, self._scope)
-        if column.type != "BOOLEAN":
+        if dialect.kind_of(column.type) != "truth":
             raise self._scope.error(
                 TypeMismatchError,
                 node,
-                f"{node.sql('duckdb')[:60]} is a {column.type}, not a condition",
+                f"{dialect.write(node, comments=True)[:60]} is a {column.type}, not a condition",
                 "compare it with something, as in age <> 0",
             )
         attribute = self._attribute(column)
-        return Asks(attribute.column.name, attribute.compare("=", [Constant("bool", True)]))
+        return ColumnQuestion(attribute.column.name, attribute.compare("=", [Constant("bool", True)]))
 
     def _fixed(self, node: exp.Expr) -> Predicate:
         """A condition without columns: DuckDB says what it is."""
-        value = folded_condition(node, self._scope.statement, self._scope.params)
+        value = evaluated(node, self._scope.statement, self._scope.params)
         if value.kind == "null":
-            return Fixed(UNKNOWN)
+            return FixedTruth(UNKNOWN)
         if value.kind != "bool":
             raise self._scope.error(TypeMismatchError, node, "this constant is not a condition", "write TRUE or FALSE")
-        return Fixed(TRUE if value.value else FALSE)
+        return FixedTruth(TRUE if value.value else FALSE)
 
     def _ask(self, node: exp.Expr, subject: exp.Expr, operator: str, items: list[exp.Expr]) -> Predicate:
         attribute = self._attribute(scalar(subject, self._scope))
@@ -249,7 +251,7 @@ class PredicateReader:
             return self._condition(node)
         values = [self._constant(item) for item in items]
         question = self._located(node, attribute, lambda: attribute.compare(operator, values))
-        return Asks(attribute.column.name, question)
+        return ColumnQuestion(attribute.column.name, question)
 
     def _constant(self, node: exp.Expr) -> Constant:
         return constant(node, self._scope.statement, self._scope.params)

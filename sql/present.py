@@ -1,7 +1,7 @@
 """After the release: output columns from the values of the workload's rows, and the order they come in.
 
 Everything here is post-processing of released (or, in tests, exact) numbers. What SQL computes, DuckDB computes, in a
-database of our own that holds nothing else.
+database in memory that holds nothing else.
 """
 
 from __future__ import annotations
@@ -14,21 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.errors import NotSupportedError
 
-from .scratch import REFUSALS, evaluate, frame
-from .workload import Computed, Key, Known, Linear, Output, Query, Ratio, Stacked
+from .dialect import REFUSALS, evaluate, frame, is_numeric
+from .workload import Computed, Key, Linear, Output, PublicValues, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
 
-_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
-            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BIGNUM")  # fmt: skip
-
 
 def is_number(output: Output) -> bool:
-    """Whether an output is a released number, with an error of its own."""
+    """Whether an output is a released number, which has a standard error."""
     if isinstance(output, Stacked):
         return all(is_number(part) for _, part in output.parts)
     if isinstance(output, Computed):
-        return output.type.partition("(")[0] in _NUMERIC
+        return is_numeric(output.type)
     return isinstance(output, Linear | Ratio)
 
 
@@ -37,7 +34,7 @@ def column_type(query: Query, output: Output) -> str:
     match output:
         case Key(index):
             return query.keys[index].type
-        case Known(values):
+        case PublicValues(values):
             return "VARCHAR" if any(isinstance(value, str) for value in values) else "BIGINT"
         case Stacked(parts):
             return column_type(query, parts[0][1])
@@ -62,10 +59,10 @@ def rows_behind(output: Output) -> list[int]:
 
 def rows_used(query: Query) -> list[int]:
     """Every row of the workload that a query uses."""
-    found = [row for column in query.columns for row in rows_behind(column.output)]
+    rows = [row for column in query.columns for row in rows_behind(column.output)]
     if query.arrangement is not None:
-        found += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
-    return found
+        rows += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
+    return rows
 
 
 def linear_values(output: Linear, rows: Floats) -> Floats:
@@ -74,7 +71,7 @@ def linear_values(output: Linear, rows: Floats) -> Floats:
 
 
 def key_frame(query: Query) -> pd.DataFrame:
-    """The key columns of every group, with the dtypes that DuckDB's own frame would have."""
+    """The key columns of every group, with the dtypes that DuckDB's frame would have."""
     if not query.keys:
         return pd.DataFrame(index=pd.RangeIndex(len(query.groups)))
     return frame(tuple(f"k{i}" for i in range(len(query.keys))), tuple(k.type for k in query.keys), query.groups)
@@ -112,7 +109,7 @@ _STAND_INS = (0.0, 1.0, -1.0, 0.5, 1e15, -1e300)
 
 
 def rehearse(query: Query, keys: pd.DataFrame) -> None:
-    """Compute and arrange a query's frame from stand-in values, so that what cannot be done fails unpaid."""
+    """Compute and arrange a query's frame from stand-in values: what cannot be computed fails before the charge."""
     arrangement = query.arrangement
     if arrangement is None and not any(isinstance(column.output, Computed | Stacked) for column in query.columns):
         return
@@ -129,9 +126,9 @@ def rehearse(query: Query, keys: pd.DataFrame) -> None:
         ) from None
 
 
-def leaf_values(leaves: Sequence[Linear | Known], rows: Floats) -> list[NDArray[Any]]:
+def leaf_values(leaves: Sequence[Linear | PublicValues], rows: Floats) -> list[NDArray[Any]]:
     """The values of leaves."""
-    return [np.array(leaf.values) if isinstance(leaf, Known) else linear_values(leaf, rows) for leaf in leaves]
+    return [np.array(leaf.values) if isinstance(leaf, PublicValues) else linear_values(leaf, rows) for leaf in leaves]
 
 
 def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats) -> Any:
@@ -139,7 +136,7 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
     match output:
         case Key(index):
             return keys.iloc[:, index]
-        case Known(values):
+        case PublicValues(values):
             return pd.Series(list(values))
         case Linear():
             return linear_values(output, rows)
@@ -149,10 +146,9 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
         case Computed(leaves=leaves):
             return compute(output, keys, leaf_values(leaves, rows))
         case Stacked(parts):
-            return stacked(query, parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
+            return stacked(parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
 
 
-def stacked(query: Query, parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:
+def stacked(parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:
     """The rows of a UNION ALL, one part below the other."""
-    del query
     return pd.concat([pd.Series(value(part, size)).reset_index(drop=True) for size, part in parts], ignore_index=True)

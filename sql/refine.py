@@ -2,11 +2,11 @@
 
 A stored release knows its cells only through such a description. Two scans of one state of one table cut its columns
 at different constants; cut at all of them, and every cell of either scan is a union of the cells of the common
-refinement. What was measured over the one can then be said over the other.
+refinement. What was measured over one can then be expressed over the other.
 
 Sums refine like counts. A row's weights on the corners of the clamps are those of the only chain of corners that mixes
-to its values, and leaving a measure out of a chain leaves such a chain: so adding up over a measure's two ends gives
-exactly what a scan without that measure counts.
+to its values, and leaving a summed column out of a chain leaves such a chain: so adding up over its two ends gives
+exactly what a scan without that column counts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LARGEST = 1 << 24
 class Axis:
     """One column cut into regions, of which NULL is the last.
 
-    A measure is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
+    A summed column is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
     """
 
     key: str
@@ -122,10 +122,10 @@ def _is_sound(axis: Axis) -> bool:
 
 
 def grid_of(scan: Scan) -> Grid:
-    """The description of a scan's cells. It holds the batch's own constants and nothing of the data."""
+    """The description of a scan's cells. It holds constants of the batch and nothing of the data."""
     joins = dict(scan.joins)
     axes = [Axis(_column_key(r.column, joins), r.cuts, r.region_of_piece, r.count) for r in scan.regions]
-    axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.measures]
+    axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.summed]
     if len({axis.key for axis in axes}) < len(axes):
         raise InternalError("two columns of one scan have one name")
     return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells)
@@ -156,7 +156,7 @@ def _column_key(column: Column, joins: dict[str, Join]) -> str:
 
 
 def _join_key(label: str, joins: dict[str, Join]) -> Any:
-    """A join may hang on a column of a join before it."""
+    """The left side of a join may be a column of a join before it."""
     join = joins[label]
     before = {other: _join_key(other, joins) for other in joins if other in join.after}
     return [folded(join.table.name), join.table.version, join.on, before]
@@ -174,17 +174,17 @@ class Refinement:
     cell_of: Integers = field(repr=False)
     cells: int
     history: tuple[tuple[Integers, Integers], ...] = field(default=(), repr=False)
-    """For each grid put in after the first: of each common cell then, the common cell before and the grid's own."""
+    """For each grid put in after the first, and each common cell then: the common cell before, and the grid's cell."""
 
     @property
     def origins(self) -> tuple[Integers, ...]:
         """For each grid put in, the cell of it that holds each common cell; -1 where it counts nothing."""
-        found: list[Integers] = []
+        origins: list[Integers] = []
         now = np.arange(self.cells, dtype=np.int64)
-        for parent, own in reversed(self.history):
-            found.append(np.append(own, -1)[now])
+        for parent, cell in reversed(self.history):
+            origins.append(np.append(cell, -1)[now])
             now = np.append(parent, -1)[now]
-        return (now, *reversed(found))
+        return (now, *reversed(origins))
 
     @classmethod
     def of(cls, grid: Grid) -> Refinement:
@@ -194,16 +194,16 @@ class Refinement:
 
     def refined(self, grid: Grid, *, points: int, cells: int) -> Refinement | None:
         """With one more grid put in; ``None`` if that takes more points or cells than these."""
-        theirs = {axis.key: axis for axis in grid.axes}
-        keys = list(dict.fromkeys([*self.axes, *theirs]))
-        joint = [_joint(key, self.axes.get(key), theirs.get(key)) for key in keys]
+        others = {axis.key: axis for axis in grid.axes}
+        keys = list(dict.fromkeys([*self.axes, *others]))
+        joint = [_joint(key, self.axes.get(key), others.get(key)) for key in keys]
         shape = tuple(axis.count for axis, _, _ in joint)
         if math.prod(shape) > points:
             return None
         old = _looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
-                         [mine for _, mine, _ in joint])  # fmt: skip
-        new = _looked_up(_in_order(grid, keys), [theirs[key].count if key in theirs else 1 for key in keys],
-                         [other for _, _, other in joint])  # fmt: skip
+                         [before for _, before, _ in joint])  # fmt: skip
+        new = _looked_up(_in_order(grid, keys), [others[key].count if key in others else 1 for key in keys],
+                         [added for _, _, added in joint])  # fmt: skip
         codes, first, inverse = np.unique(
             (old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True
         )
@@ -221,30 +221,31 @@ class Refinement:
 
 
 @lru_cache(maxsize=4096)
-def _coarser(own: Hashed, grid: Hashed) -> Integers | None:
-    common = Refinement.of(own.grid).refined(grid.grid, points=len(own.grid.cell_of), cells=own.grid.cells)
-    if common is None or common.cells > own.grid.cells:
+def _coarser(fine: _SameCells, grid: _SameCells) -> Integers | None:
+    common = Refinement.of(fine.grid).refined(grid.grid, points=len(fine.grid.cell_of), cells=fine.grid.cells)
+    if common is None or common.cells > fine.grid.cells:
         return None
-    own_cell, other_cell = common.history[0]
-    found = np.full(own.grid.cells, -1, dtype=np.int64)
-    found[own_cell] = other_cell
-    return found
+    fine_cell, other_cell = common.history[0]
+    holder = np.full(fine.grid.cells, -1, dtype=np.int64)
+    holder[fine_cell] = other_cell
+    holder.setflags(write=False)  # the cache hands one array to all callers
+    return holder
 
 
-def union_of_cells(own: Grid, grid: Grid) -> Integers | None:
-    """For each cell of ``own``, the cell of ``grid`` that holds it, -1 for none; None where ``grid`` cuts any of them.
+def union_of_cells(fine: Grid, grid: Grid) -> Integers | None:
+    """For each cell of ``fine``, the cell of ``grid`` that holds it, -1 for none; None where ``grid`` cuts any of them.
 
-    Kept from one call to the next: a batch is looked at several times, beside many releases.
+    Cached: one batch is compared with many releases, several times.
     """
-    if own.key == grid.key:
-        return np.arange(own.cells, dtype=np.int64)
-    if not grid.places <= own.places:
+    if fine.key == grid.key:
+        return np.arange(fine.cells, dtype=np.int64)
+    if not grid.places <= fine.places:
         return None
-    return _coarser(Hashed(own), Hashed(grid))
+    return _coarser(_SameCells(fine), _SameCells(grid))
 
 
 @dataclass(frozen=True, eq=False)
-class Hashed:
+class _SameCells:
     """A grid that is equal to another with the same cells."""
 
     grid: Grid
@@ -253,7 +254,7 @@ class Hashed:
         return hash(self.grid.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hashed) and self.grid.key == other.grid.key
+        return isinstance(other, _SameCells) and self.grid.key == other.grid.key
 
 
 def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalog import Column
-from .constants import Constant
-from .ordering import Cut, Incomparable, Ordering, Place, comparison_type, ordering
+from .dialect import comparison_type, ordering
+from .literals import Constant
+from .ordering import Cut, Incomparable, Ordering, Place
 
 FALSE, UNKNOWN, TRUE = np.uint8(0), np.uint8(1), np.uint8(2)
 Truth = NDArray[np.uint8]
@@ -216,7 +217,7 @@ def _joined(truths: list[Truth], pieces: int) -> tuple[NDArray[np.int64], NDArra
     """(first piece of every region, region of every piece), regions in the order they first appear on the line.
 
     Pieces are alike when every question has one answer for both. They are found by a hash of their answers and then
-    compared, so joining never depends on luck.
+    compared, so that a collision of the hash cannot join different pieces.
     """
     keys = np.zeros(pieces, dtype=np.uint64)
     for k, truth in enumerate(truths):

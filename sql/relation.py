@@ -1,47 +1,34 @@
-"""FROM: which rows are read, under which names, and with which filters.
+"""A relation: the rows that a FROM clause reads, and the columns it offers under their names.
 
 Tables, views, CTEs and derived tables that filter and project all come down to one base table, a predicate and
-columns computed from the base's own. A join with a public table adds columns to the base and drops no row: an inner
-join is the outer join and the condition that there was a match. A join of private tables is a base of its own.
+columns computed from the base's columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
-from tacit.errors import SqlError, SqlSyntaxError, TypeMismatchError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import UnknownNameError, UnsupportedSqlError
 
-from . import scratch
 from .batch import BatchReader, TableBatch
-from .catalog import Column, Range, Table, Values
-from .functions import is_key
-from .names import folded, nearest, spelled
-from .parse import Limits, Statement, bare, parse_batch
-from .predicate import ALWAYS, All, Asks, Predicate, PredicateReader
-from .regions import IS_NULL, NOT_NULL
-from .scalar import Scope, scalar, with_domain
-from .scan import Join
-
-MAIN = "main"
-"""The schema whose tables go by their bare name."""
-_CLAUSES = {
-    "joins": "JOIN", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
-    "distinct": "DISTINCT", "qualify": "QUALIFY", "windows": "WINDOW", "sample": "TABLESAMPLE", "laterals": "LATERAL",
-    "into": "INTO", "with_": "WITH", "group": "GROUP BY",
-}  # fmt: skip
+from .catalog import Column, Table
+from .names import MAIN, folded, nearest
+from .predicate import ALWAYS, And, Predicate
+from .scalar import Scope
+from .statement import Statement
 
 
 @dataclass(frozen=True)
-class Named:
+class RelationColumn:
     """A column under the name that its relation gives it, which need not be the stored one."""
 
     name: str
     column: Column
 
 
-Names = tuple[tuple[str, Mapping[str, Named]], ...]
+Names = tuple[tuple[str, Mapping[str, RelationColumn]], ...]
 """(alias, columns by folded name) of everything that FROM brings in."""
 
 
@@ -55,382 +42,51 @@ class Relation:
     joined: bool = False
     """Whether a public table is joined to it; the base knows the joins of the whole batch."""
 
+    def narrowed(self, condition: Predicate) -> Relation:
+        """The rows among these for which a condition holds."""
+        return replace(self, where=condition if self.where == ALWAYS else And((self.where, condition)))
 
-class RelationReader:
-    """Reads FROM clauses of one statement; knows the statement's CTEs."""
 
-    def __init__(
-        self,
-        batch: BatchReader,
-        statement: Statement,
-        ctes: Mapping[str, tuple[exp.CTE, RelationReader]] | None = None,
-        schema: str = MAIN,
-    ) -> None:
-        self._batch = batch
-        self._statement = statement
-        self._ctes = dict(ctes or {})
-        """Each CTE with the reader of its own text, which knows only what stands before it."""
-        self._schema = schema
-        """Where a table without a schema is looked for first: a view's own schema."""
+def stored_columns(table: Table) -> dict[str, RelationColumn]:
+    """The columns of a stored table by folded name."""
+    return {folded(column.name): RelationColumn(column.name, column) for column in table.columns}
 
-    def with_ctes(self, select: exp.Query) -> RelationReader:
-        """A reader that also knows the CTEs of a WITH clause.
 
-        As in DuckDB, a CTE sees those before it and not itself: its own name still means what it meant outside.
-        """
-        clause = select.args.get("with_")
-        if clause is None:
-            return self
-        if clause.args.get("recursive"):
-            raise self._error(UnsupportedSqlError, clause, "recursive queries are not supported", "leave RECURSIVE out")
-        own: set[str] = set()
-        reader = self
-        for cte in clause.expressions:
-            name = folded(cte.alias)
-            if name in own:
-                raise self._error(
-                    SqlSyntaxError, cte, f"the WITH clause has two tables named {cte.alias}", "rename one"
-                )
-            own.add(name)
-            known = {**reader._ctes, name: (cte, reader)}
-            reader = RelationReader(self._batch, self._statement, known, self._schema)
-        return reader
+def scope_of(batch: BatchReader, statement: Statement, relation: Relation) -> Scope:
+    """What names mean over a relation."""
+    return Scope(statement, batch.params, lambda node: column_of(statement, relation, node).column)
 
-    def read(self, select: exp.Select) -> Relation:
-        """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
-        clause = select.args.get("from_")
-        if clause is None:
-            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
-        relation = self._item(clause.this)
-        joins = list(select.args.get("joins") or [])
-        if isinstance(clause.this, exp.Table | exp.Subquery):
-            joins = list(clause.this.args.get("joins") or []) + joins
-        for join in joins:
-            relation = self._join(relation, join)
-        return relation
 
-    def filtered(self, relation: Relation, where: exp.Expr | None) -> Relation:
-        """The relation with a WHERE clause added."""
-        if where is None:
-            return relation
-        found = self.predicate(relation, where)
-        return replace(relation, where=found if relation.where == ALWAYS else All((relation.where, found)))
-
-    def predicate(self, relation: Relation, node: exp.Expr) -> Predicate:
-        """A condition over the relation's columns."""
-        return PredicateReader(self.scope(relation), relation.base.attribute).read(node)
-
-    def scope(self, relation: Relation) -> Scope:
-        """What names mean over a relation."""
-        return Scope(self._statement, self._batch.params, lambda node: self._resolve(relation, node))
-
-    # one item of FROM
-
-    def _item(self, node: exp.Expr) -> Relation:
-        if isinstance(node, exp.Subquery):
-            relation = self._derived(node.this, node)
-            alias = node.alias or "subquery"
-        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            relation, alias = self._named(node)
-        else:
-            raise self._error(
-                UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
-                "write FROM table",
-            )  # fmt: skip
-        extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
-        if extra:
-            what = extra[0].upper().replace("_", " ")
-            raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
-        ((_, columns),) = relation.names
-        return replace(relation, names=((alias, self._renamed(columns, node)),))
-
-    def _renamed(self, columns: Mapping[str, Named], node: exp.Expr) -> Mapping[str, Named]:
-        """``AS alias(a, b)``: new names for the first columns; the others keep theirs."""
-        alias = node.args.get("alias")
-        new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
-        if len(new) > len(columns):
-            raise self._error(
-                UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
-            )
-        names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
-        found = {folded(name): Named(name, c.column) for name, c in zip(names, columns.values(), strict=True)}
-        if len(found) < len(names):
-            raise self._error(UnsupportedSqlError, node, "two columns have one name", "give every column its own name")
-        return found
-
-    def _named(self, node: exp.Table) -> tuple[Relation, str]:
-        alias = node.alias or node.name
-        if not node.db and folded(node.name) in self._ctes:
-            cte, reader = self._ctes[folded(node.name)]
-            relation = reader._derived(cte.this, node)
-            ((_, columns),) = relation.names
-            return replace(relation, names=((alias, reader._renamed(columns, cte)),)), alias
-        table = self._table(node)
-        if table.view:
-            return self._view(table, node), alias
-        return Relation(self._batch.table(table), ((alias, _stored_names(table)),)), alias
-
-    def _table(self, node: exp.Table) -> Table:
-        """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
-        schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
-        found = (self._batch.catalog.at(schema, node.name) for schema in schemas)
-        table = next((table for table in found if table is not None), None)
-        if table is None or node.catalog:
-            name = spelled((schemas[-1], node.name))
-            known = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, known))
-        return table
-
-    def _view(self, table: Table, node: exp.Table) -> Relation:
-        """A view is read as if its text stood in its place, so that it can only filter and project."""
-        try:
-            (statement,) = parse_batch(table.view, Limits())
-            inner = RelationReader(self._batch, statement, schema=table.path[0] if table.path else MAIN)
-            relation = inner._derived(statement.tree, statement.tree)
-        except (SqlSyntaxError, UnsupportedSqlError, ValueError):
-            raise self._error(
-                UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
-                "query the tables behind it",
-            ) from None  # fmt: skip
-        declared = {folded(c.name): c.domain for c in table.columns}
-        ((alias, columns),) = relation.names
-        return replace(
-            relation,
-            names=((alias, {n: _with_declared(named, declared.get(n)) for n, named in columns.items()}),),
+def column_of(statement: Statement, relation: Relation, node: exp.Column) -> RelationColumn:
+    """The column that a name means; it must be of one table alone."""
+    name = folded(node.name)
+    tables = tables_of(statement, relation, node, node.table)
+    columns = [columns[name] for _, columns in tables if name in columns]
+    aliases = [alias for alias, _ in relation.names]
+    if not columns and not node.table and name in map(folded, aliases):
+        raise statement.error(
+            UnsupportedSqlError, node, f"{node.name} is a table here and stands for its whole row",
+            f"write {node.name}.column",
+        )  # fmt: skip
+    if not columns:
+        existing = [column.name for _, columns in tables for column in columns.values()]
+        shown = " and ".join(alias for alias in aliases if alias) or "the table"
+        raise statement.error(
+            UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, existing)
         )
-
-    def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
-        """A SELECT without aggregates: its filter and the columns it computes."""
-        if not isinstance(node, exp.Select):
-            raise self._error(
-                UnsupportedSqlError,
-                place,
-                "a derived table is one SELECT that filters and projects",
-                "write (SELECT … FROM …)",
-            )
-        for clause, value in node.args.items():
-            if value and clause not in ("expressions", "from_", "where", "with_", "joins"):
-                name = _CLAUSES.get(clause, clause.strip("_").upper())
-                raise self._error(
-                    UnsupportedSqlError, place, f"a derived table with {name} is not supported",
-                    "let it filter and project only, and aggregate outside",
-                )  # fmt: skip
-        reader = self.with_ctes(node)
-        relation = reader.read(node)
-        relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
-        columns: dict[str, Named] = {}
-        for named in reader._projected(node, relation):
-            if folded(named.name) in columns:
-                raise self._error(
-                    UnsupportedSqlError, place, f"the derived table has two columns named {named.name}",
-                    "rename one with AS",
-                )  # fmt: skip
-            columns[folded(named.name)] = named
-        return replace(relation, names=(("", columns),))
-
-    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[Named]:
-        scope = self.scope(relation)
-        for item in select.expressions:
-            node = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-                if any(node.args.get(k) for k in ("except_", "except", "replace", "rename")):
-                    raise self._error(
-                        UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
-                    )
-                for _, columns in self._wanted(relation, node, node.table if isinstance(node, exp.Column) else ""):
-                    yield from columns.values()
-                continue
-            column = with_domain(node, scope, self._batch.limits.rows)
-            yield Named(self.output_name(item, relation), column)
-
-    def output_name(self, item: exp.Expr, relation: Relation | None) -> str:
-        """The name that DuckDB gives to an item of a SELECT list."""
-        if isinstance(item, exp.Alias):
-            return item.alias
-        if isinstance(item, exp.Count) and (item.this is None or isinstance(item.this, exp.Star)):
-            return "count_star()"
-        column = bare(item)
-        if isinstance(column, exp.Column) and relation is not None:
-            return self._found(relation, column).name
-        relations = tuple(
-            (alias or "t", tuple((named.name, named.column.type) for named in columns.values()))
-            for alias, columns in (relation.names if relation is not None else ())
+    if len(columns) > 1:
+        raise statement.error(
+            UnknownNameError, node, f"{node.name} is a column of several tables", f"write {aliases[0]}.{node.name}"
         )
-        inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
-        tables = tuple(
-            (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
+    return columns[0]
+
+
+def tables_of(statement: Statement, relation: Relation, node: exp.Expr, alias: str) -> Names:
+    """The tables of FROM that a name before a dot means: all of them where there is none."""
+    tables = tuple((name, columns) for name, columns in relation.names if folded(alias) in ("", folded(name)))
+    if not tables or folded(node.text("db")) not in ("", MAIN) or node.text("catalog"):
+        first = relation.names[0][0]
+        raise statement.error(
+            UnknownNameError, node, f"no such table in this query: {alias}", f"write {first}.{node.name}"
         )
-        text = item.sql("duckdb", normalize_functions=False)
-        return scratch.display_name(text, relations, tables) or text
-
-    # joins
-
-    def _join(self, left: Relation, join: exp.Join) -> Relation:
-        side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-            raise self._error(
-                UnsupportedSqlError, join.this,
-                f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
-                "write JOIN … ON … or LEFT JOIN … ON …",
-            )  # fmt: skip
-        if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
-        table = self._table(join.this)
-        if table.view or (not join.this.db and folded(join.this.name) in self._ctes):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
-        alias = join.this.alias or join.this.name
-        pairs = self._pairs(left, table, alias, join)
-        if table.public:
-            return self._public_join(left, table, alias, pairs, outer=side == "LEFT")
-        if side == "LEFT":
-            raise self._error(
-                UnsupportedSqlError, join.this, "private tables are joined by inner joins only", "write JOIN"
-            )
-        return self._private_join(left, table, alias, pairs, join)
-
-    def _pairs(self, left: Relation, table: Table, alias: str, join: exp.Join) -> tuple[tuple[Column, Column], ...]:
-        """ON as pairs of (column on the left, column of the joined table)."""
-        using = join.args.get("using")
-        on = join.args.get("on")
-        if using:
-            found: list[tuple[exp.Expr, exp.Column]] = [
-                (exp.column(u.name), exp.column(u.name, table=alias)) for u in using
-            ]
-        elif on is not None:
-            parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
-            found = [self._sides(bare(part), table, alias) for part in parts]
-        else:
-            raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
-        scope = self.scope(left)
-        pairs = []
-        for mine, theirs in found:
-            column = table.column(theirs.name)
-            if column is None:
-                known = [c.name for c in table.columns]
-                raise self._error(
-                    UnknownNameError,
-                    join.this,
-                    f"no such column in {table.name}: {theirs.name}",
-                    nearest(theirs.name, known),
-                )
-            own = scalar(mine, scope)
-            if own.type != column.type:
-                raise self._error(
-                    TypeMismatchError, join.this, f"the join compares a {own.type} with a {column.type}",
-                    "give both the same type in the schema",
-                )  # fmt: skip
-            if not is_key(column.type):
-                raise self._error(
-                    TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
-                    "join on numbers, texts, dates or timestamps",
-                )  # fmt: skip
-            pairs.append((own, column))
-        return tuple(pairs)
-
-    def _sides(self, part: exp.Expr, table: Table, alias: str) -> tuple[exp.Expr, exp.Column]:
-        if isinstance(part, exp.EQ):
-            for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
-                if isinstance(theirs, exp.Column) and folded(theirs.table) == folded(alias):
-                    return mine, theirs
-        raise self._error(
-            UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
-        )
-
-    def _public_join(
-        self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], *, outer: bool
-    ) -> Relation:
-        after = frozenset(label for own, _ in pairs for label in own.labels)
-        reads = frozenset(c.name for own, _ in pairs for c in own.stored)
-        label = left.base.join(Join(table, tuple((own.reference, their.name) for own, their in pairs), after, reads))
-        columns = {
-            name: Named(named.name, replace(named.column.of(label), nullable=True))
-            for name, named in _stored_names(table).items()
-        }
-        relation = replace(left, names=(*left.names, (alias, columns)), joined=True)
-        if outer:
-            return relation
-        matched = left.base.attribute(Column("", "BOOLEAN").of(label))
-        matched.ask(IS_NULL)
-        condition = Asks(matched.column.name, matched.ask(NOT_NULL))
-        return replace(relation, where=condition if left.where == ALWAYS else All((left.where, condition)))
-
-    def _private_join(
-        self, left: Relation, table: Table, alias: str, pairs: tuple[tuple[Column, Column], ...], join: exp.Join
-    ) -> Relation:
-        if left.base.table.public:
-            raise self._error(
-                UnsupportedSqlError, join.this, "a join starts from the private table",
-                f"write FROM {table.name} JOIN {left.base.table.name} ON …",
-            )  # fmt: skip
-        unit, other = left.base.table.privacy_unit, table.privacy_unit
-        if unit is None or other is None:
-            raise self._error(
-                UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
-                f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
-            )  # fmt: skip
-        if not any(own.name == unit and not own.label and their.name == other for own, their in pairs):
-            raise self._error(
-                UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
-                f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
-            )  # fmt: skip
-        if left.joined or any(own.expression for own, _ in pairs) or left.where != ALWAYS:
-            raise self._error(
-                UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
-                "write FROM private JOIN private ON … JOIN public ON … WHERE …",
-            )  # fmt: skip
-        reads = frozenset(own.name for own, _ in pairs)
-        on = tuple((own.name, their.name) for own, their in pairs)
-        base = self._batch.joined(left.base, Join(table, on, reads=reads))
-        label = base.private[-1][0]
-        columns = {name: Named(named.name, named.column.of(label)) for name, named in _stored_names(table).items()}
-        return Relation(base, (*left.names, (alias, columns)))
-
-    # names and errors
-
-    def _resolve(self, relation: Relation, node: exp.Column) -> Column:
-        return self._found(relation, node).column
-
-    def _found(self, relation: Relation, node: exp.Column) -> Named:
-        name = folded(node.name)
-        tables = self._wanted(relation, node, node.table)
-        found = [columns[name] for _, columns in tables if name in columns]
-        aliases = [alias for alias, _ in relation.names]
-        if not found and not node.table and name in map(folded, aliases):
-            raise self._error(
-                UnsupportedSqlError, node, f"{node.name} is a table here and stands for its whole row",
-                f"write {node.name}.column",
-            )  # fmt: skip
-        if not found:
-            known = [named.name for _, columns in tables for named in columns.values()]
-            shown = " and ".join(alias for alias in aliases if alias) or "the table"
-            raise self._error(
-                UnknownNameError, node, f"no such column in {shown}: {node.name}", nearest(node.name, known)
-            )
-        if len(found) > 1:
-            raise self._error(
-                UnknownNameError, node, f"{node.name} is a column of several tables", f"write {aliases[0]}.{node.name}"
-            )
-        return found[0]
-
-    def _wanted(self, relation: Relation, node: exp.Expr, wanted: str) -> Names:
-        """The tables of FROM that a name before a dot means: all of them where there is none."""
-        found = tuple((alias, columns) for alias, columns in relation.names if folded(wanted) in ("", folded(alias)))
-        if not found or folded(node.text("db")) not in ("", MAIN) or node.text("catalog"):
-            first = relation.names[0][0]
-            raise self._error(
-                UnknownNameError, node, f"no such table in this query: {wanted}", f"write {first}.{node.name}"
-            )
-        return found
-
-    def _error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return kind(message, sql=self._statement.source, start=start, end=end, hint=hint)
-
-
-def _stored_names(table: Table) -> dict[str, Named]:
-    return {folded(column.name): Named(column.name, column) for column in table.columns}
-
-
-def _with_declared(named: Named, domain: Values | Range | None) -> Named:
-    """A view's column with what the policy says of it there, in place of what it says of the table behind."""
-    return Named(named.name, replace(named.column, domain=domain)) if domain is not None else named
+    return tables

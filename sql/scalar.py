@@ -1,33 +1,29 @@
-"""Expressions over one row: what they compute, their type, and what is known of their values.
+"""Expressions over one row: what they compute, and their type.
 
-A scalar becomes a derived column of its own: it can be cut into regions, listed as groups, or summed. What it may be
-made of is a closed list (``functions.py``), and each expression is proven total (``total.py``). What is left are errors
-of a value, a cast or an overflow, which ``TRY`` turns into NULL.
+A scalar becomes a derived column: it can be cut into regions, listed as groups, or summed. What it may be
+made of is a closed list (``backends/duckdb/functions.py``), and each expression is proven total (``total.py``). What is
+left are errors of a value, a cast or an overflow, which ``TRY`` turns into NULL.
 
-``TRY`` alone does not hold where DuckDB's optimizer is at work: it takes subexpressions that occur twice out of their
-``TRY`` and computes them on their own, where they raise. So the scan runs without the optimizer (``scratch.meaning``).
+``TRY`` alone is not enough where DuckDB's optimizer runs: it takes subexpressions that occur twice out of their ``TRY``
+and computes them separately, where they raise. So the scan runs without the optimizer (``settings.meaning``).
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
-from .catalog import Column, Range, Values
-from .constants import Parameters, bound_literal, constant, is_constant
-from .functions import Value, kind_of
-from .ordering import ordering
-from .parse import Statement, bare
+from . import dialect
+from .catalog import Column
+from .constants import Parameters, bound_literal, constant, with_parameters
+from .dialect import kind_of
+from .signature import Value
+from .statement import Statement, bare
 from .total import LONGEST_READ, Prover, refusal
 
 
@@ -42,8 +38,7 @@ class Scope:
 
     def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         """An error that points at a node."""
-        start, end = self.statement.span(node)
-        return kind(message, sql=self.statement.source, start=start, end=end, hint=hint)
+        return self.statement.error(kind, node, message, hint)
 
     def constant(self, node: exp.Expr) -> Any:
         """The Python value of an expression without columns."""
@@ -51,13 +46,7 @@ class Scope:
 
     def written(self, node: exp.Expr) -> exp.Expr:
         """The expression with the values of its parameters written in."""
-        if node.find(exp.Placeholder) is None:
-            return node
-
-        def bound(part: exp.Expr) -> exp.Expr:
-            return bound_literal(part, self.statement, self.params) if isinstance(part, exp.Placeholder) else part
-
-        return node.copy().transform(bound)
+        return with_parameters(node, self.statement, self.params)
 
 
 def scalar(node: exp.Expr, scope: Scope) -> Column:
@@ -65,12 +54,12 @@ def scalar(node: exp.Expr, scope: Scope) -> Column:
     node = bare(node)
     if isinstance(node, exp.Column):
         return scope.resolve(node)
-    return _derived(scope.written(node), scope)
+    return derived(scope.written(node), scope)
 
 
-def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
+def derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
     """The column that an expression computes, proven total; ``value`` as in ``rendered``."""
-    known = Prover(
+    proven = Prover(
         leaf=lambda part: _known(part, scope),
         write=lambda part: rendered(part, scope),
         bind=lambda part: _type(rendered(part, scope), _inputs(part, scope)),
@@ -83,9 +72,9 @@ def _derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         raise scope.error(
             TypeMismatchError, node, "DuckDB cannot compute this from these types", "check the types, or add a CAST"
         )
-    short = known.made or known.kind == "text"
+    short = proven.made or proven.kind == "text"
     safe = rendered(node, scope, value, short=True) if short else sql
-    return Column(sql, type_, True, None, f"TRY({safe})", inputs, (known.times, known.plus))
+    return Column(sql, type_, True, None, dialect.guarded(safe), inputs, (proven.times, proven.plus))
 
 
 def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
@@ -93,7 +82,7 @@ def _inputs(node: exp.Expr, scope: Scope) -> tuple[Column, ...]:
 
 
 def _type(sql: str, inputs: tuple[Column, ...]) -> str | None:
-    return scratch.type_of(sql, tuple((c.name, c.type) for c in inputs))
+    return dialect.type_of(sql, tuple((c.name, c.type) for c in inputs))
 
 
 def _known(node: exp.Expr, scope: Scope) -> Value:
@@ -121,21 +110,17 @@ def rendered(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None
         if isinstance(part, exp.Column):
             column = scope.resolve(part)
             if short and kind_of(column.type) == "text" and not column.expression:
-                return exp.Var(this=_short(column.reference))
+                return exp.Var(this=dialect.short(column.reference, LONGEST_READ))
             clamps = value is not None and not _in_condition(part)
             return exp.Var(this=value(column) if clamps and value is not None else column.reference)
         if isinstance(part, exp.Placeholder):
             return bound_literal(part, scope.statement, scope.params)
         return part
 
-    sql = node.copy().transform(replaced).sql("duckdb", comments=False)
+    sql = dialect.write(node.transform(replaced))
     if len(sql) > _LONGEST:
         raise scope.error(LimitError, node, "this expression is too long to compute", "write a shorter one")
     return sql
-
-
-def _short(reference: str) -> str:
-    return f"(CASE WHEN strlen(CAST({reference} AS VARCHAR)) <= {LONGEST_READ} THEN {reference} END)"
 
 
 _LONGEST = 20_000
@@ -155,221 +140,13 @@ def _in_condition(node: exp.Expr) -> bool:
     return False
 
 
-# What is known of the values without looking
-
-
-def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
-    """The (derived) column with the domain that follows from what is declared: listed values, or else a range."""
-    column = scalar(node, scope)
-    if column.domain is not None or not column.expression:
-        return column
-    listed = listed_values(bare(node), column, scope, limit)
-    if listed is not None:
-        values, nullable = listed
-        return replace(column, nullable=nullable, domain=values)
-    known = bounds(node, scope)
-    return replace(column, nullable=True, domain=Range(*known) if known is not None else None)
-
-
-def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:
-    """The values that an expression can take, and whether NULL is one of them, where both are known.
-
-    Known are: the results of a CASE between constants; the one value of an expression without columns; conditions;
-    and any expression over columns whose own values are declared, which is then evaluated on all of them, and on NULL
-    where a column can be NULL.
-    """
-    if isinstance(node, exp.Case | exp.If):
-        results = [result for _, result in scalar_conditions(node)]
-        if all(result is None or is_constant(result) for result in results):
-            return _constants(results, column, scope)
-    if not column.inputs:
-        only = scratch.fold(column.expression)
-        return None if only is None else (Values(scratch.distinct(only[:1])), only[0] is None)
-    if column.type == "BOOLEAN":
-        return Values((False, True)), True
-    lists = [_listed(c) for c in column.inputs]
-    if math.prod(len(values or ()) for values in lists) not in range(1, limit):
-        return None
-    found = scratch.map_values(
-        column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
-    )
-    return None if found is None else (Values(found), True)
-
-
-def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> tuple[Values, bool] | None:
-    """The results of a CASE as values of its own type: '1' and 1 can be one value there."""
-    values: list[Any] = []
-    for result in results:
-        sql = "NULL" if result is None else rendered(result, scope)
-        folded = scratch.fold(f"CAST({sql} AS {column.type})")
-        if folded is None:
-            return None
-        values.append(folded[0])
-    return Values(scratch.distinct(values)), None in values
-
-
-def scalar_conditions(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
+def case_branches(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
     """(condition, result) of every branch of a CASE; the last is the default, with condition None."""
     branches = [node] if isinstance(node, exp.If) else list(node.args["ifs"])
     default = node.args.get("false") if isinstance(node, exp.If) else node.args.get("default")
     subject = node.this if isinstance(node, exp.Case) else None
-    found: list[tuple[exp.Expr | None, exp.Expr | None]] = []
+    pairs: list[tuple[exp.Expr | None, exp.Expr | None]] = []
     for branch in branches:
         same = branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
-        found.append((same, branch.args["true"]))
-    return [*found, (None, default)]
-
-
-def _listed(column: Column) -> tuple[Any, ...] | None:
-    """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
-    order = ordering(column.type)
-    null = (None,) if column.nullable else ()
-    if column.type == "BOOLEAN":
-        return (False, True, *null)
-    if isinstance(column.domain, Values) and column.domain.other is None:
-        return (*column.domain.values, *null)
-    if isinstance(column.domain, Range) and order is not None and order.discrete:
-        cuts = order.listed(column.domain.min, column.domain.max)
-        return (*(order.value(cut) for cut in cuts), *null) if len(cuts) < 100_000 else None
-    return None
-
-
-Ends = tuple[Fraction, Fraction]
-"""Least and greatest, exact: a float has no room for a BIGINT, and turns a number that is too large into infinity."""
-
-
-def column_bounds(column: Column) -> tuple[float, float] | None:
-    """The declared ends of a column of numbers."""
-    ends = _column_ends(column)
-    return None if ends is None else (float(ends[0]), float(ends[1]))
-
-
-def _column_ends(column: Column) -> Ends | None:
-    order = ordering(column.type)
-    if order is None or order.kind not in ("number", "truth"):
-        return None
-    if order.kind == "truth":
-        return Fraction(0), Fraction(1)
-    if isinstance(column.domain, Range):
-        return _hull([_point(column.domain.min), _point(column.domain.max)])
-    if isinstance(column.domain, Values) and column.domain.other is None:
-        return _hull([_point(value) for value in column.domain.values])
-    return None
-
-
-def _point(value: Any) -> Ends | None:
-    """A number as both ends of a range; None for what is no finite number."""
-    if not isinstance(value, int | float | Decimal) or not _is_finite(value):
-        return None
-    return Fraction(value), Fraction(value)
-
-
-def _is_finite(value: float | Decimal | Fraction) -> bool:
-    """Whether a number has a place among the finite DOUBLEs; those of NaN and infinity have none."""
-    return -_LARGEST <= value <= _LARGEST
-
-
-_LARGEST = int(sys.float_info.max)
-
-
-def bounds(node: exp.Expr, scope: Scope) -> tuple[int | float, int | float] | None:
-    """The range of an expression whose columns lie within their declared ranges, by interval arithmetic.
-
-    None where it is not known, or where anything in the expression can become infinite. Whole ends are exact.
-    """
-    ends = _ends(node, scope)
-    if ends is None:
-        return None
-    low, high = (int(end) if end.denominator == 1 else float(end) for end in ends)
-    return low, high
-
-
-def _ends(node: exp.Expr, scope: Scope) -> Ends | None:
-    found = _computed(bare(node), scope)
-    return found if found is not None and all(map(_is_finite, found)) else None
-
-
-def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
-    if isinstance(node, exp.Column):
-        return _column_ends(scope.resolve(node))
-    if is_constant(node):
-        return _point(scope.constant(node))
-    if isinstance(node, exp.Case | exp.If):
-        results = [result for _, result in scalar_conditions(node) if result is not None]
-        return _hull([_ends(r, scope) for r in results if not isinstance(bare(r), exp.Null)])
-    if isinstance(node, exp.Coalesce | exp.Least | exp.Greatest):
-        return _hull([_ends(part, scope) for part in (node.this, *node.expressions)])
-    inner = _ends(node.this, scope) if isinstance(node.this, exp.Expr) else None
-    if inner is None:
-        return None
-    low, high = inner
-    if isinstance(node, exp.Neg):
-        return -high, -low
-    if isinstance(node, exp.Abs):
-        return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-    if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Cast | exp.TryCast):
-        numeric = not isinstance(node, exp.Cast | exp.TryCast) or node.is_type(*exp.DataType.NUMERIC_TYPES)
-        return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if numeric else None
-    other = _ends(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None
-    if other is None:
-        return None
-    if isinstance(node, exp.Add):
-        return low + other[0], high + other[1]
-    if isinstance(node, exp.Sub):
-        return low - other[1], high - other[0]
-    if isinstance(node, exp.Mul):
-        corners = [a * b for a in inner for b in other]
-        square = bare(node.this) == bare(node.expression) and low < 0 < high
-        return Fraction(0) if square else min(corners), max(corners)
-    if isinstance(node, exp.Div) and other[0] == other[1] != 0:
-        corners = [a / other[0] for a in inner]
-        return min(corners), max(corners)
-    return None
-
-
-def _hull(ranges: list[Ends | None]) -> Ends | None:
-    known = [r for r in ranges if r is not None]
-    if not known or len(known) < len(ranges):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
-
-
-def clamped(node: exp.Expr, scope: Scope) -> Column:
-    """An expression to be summed: every column in it is clamped to its declared range first, then it is computed."""
-    node = bare(node)
-    if isinstance(node, exp.Column):
-        return scope.resolve(node)
-    node = scope.written(node)
-    column = _derived(node, scope, _clamp_sql)
-    known = bounds(node, scope)
-    name = rendered(node, scope, _clamp_words)
-    return replace(column, name=name, domain=Range(*known) if known is not None else None)
-
-
-def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
-    """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
-    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
-        return None
-    columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
-    return columns if all(_is_clamped(column) for column in columns) else None
-
-
-_ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg)
-
-
-def _is_clamped(column: Column) -> bool:
-    return column.type != "BOOLEAN" and column_bounds(column) is not None
-
-
-def _clamp_words(column: Column) -> str:
-    ends = column_bounds(column)
-    return f"{column.name}[{ends[0]!r}, {ends[1]!r}]" if ends is not None and _is_clamped(column) else column.name
-
-
-def _clamp_sql(column: Column) -> str:
-    ends = column_bounds(column)
-    if ends is None or not _is_clamped(column):
-        return column.reference
-    low, high = (f"CAST('{end!r}' AS DOUBLE)" for end in ends)
-    value = column.reference
-    return f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
+        pairs.append((same, branch.args["true"]))
+    return [*pairs, (None, default)]

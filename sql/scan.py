@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Measure:
+class SummedColumn:
     """A summed column and its clamp.
 
     A value v clamped to [low, high] is the mix of the two ends that has ``high`` with the share
@@ -49,16 +50,16 @@ class Measure:
         return self.column.name
 
 
-def grid_shape(regions: Sequence[Regions], measures: Sequence[Measure]) -> tuple[int, ...]:
-    """An axis of length one, so that a grid is never empty, then one per column and one per measure."""
-    return (1, *(r.count for r in regions), *(2 for _ in measures))
+def grid_shape(regions: Sequence[Regions], summed: Sequence[SummedColumn]) -> tuple[int, ...]:
+    """An axis of length one, so that a grid is never empty, then one per column and one per summed column."""
+    return (1, *(r.count for r in regions), *(2 for _ in summed))
 
 
 @dataclass(frozen=True)
 class Scan:
     """How the rows of one table fall into cells.
 
-    The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per measure.
+    The grid has one axis per column of ``regions`` and one axis of length two (low end, high end) per summed column.
     ``cell_of`` maps each point of the grid to a cell, or to -1 for what no query counts.
 
     Guarantee. A row adds non-negative integers that sum to exactly ``one_row`` to the points of one line of the grid
@@ -74,12 +75,12 @@ class Scan:
     columns: slice
     """This table's columns of the workload matrix."""
     regions: tuple[Regions, ...]
-    measures: tuple[Measure, ...]
+    summed: tuple[SummedColumn, ...]
     cell_of: NDArray[np.int64] = field(repr=False)
     private: tuple[tuple[str, Join], ...] = ()
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
     joins: tuple[tuple[str, Join], ...] = ()
-    """Public tables joined on a key of theirs."""
+    """Public tables joined on a key that is unique in them."""
 
     @property
     def name(self) -> str:
@@ -89,7 +90,7 @@ class Scan:
     @property
     def computed(self) -> tuple[Column, ...]:
         """The columns, stored or derived, that it cuts into regions or sums."""
-        return (*(r.column for r in self.regions), *(m.column for m in self.measures))
+        return (*(r.column for r in self.regions), *(m.column for m in self.summed))
 
     @property
     def reads(self) -> frozenset[str]:
@@ -97,13 +98,13 @@ class Scan:
         names = {c.name for column in self.computed for c in column.stored}
         for label, join in (*self.private, *self.joins):
             names |= join.reads
-            names |= {f"{label}.{theirs}" for _, theirs in join.on}
+            names |= {f"{label}.{column}" for _, column in join.on}
         return frozenset(names)
 
     @property
     def one_row(self) -> int:
         """What one whole row counts as in the integer vector x."""
-        return UNIT if self.measures else 1
+        return UNIT if self.summed else 1
 
     @property
     def rows_per_unit(self) -> int:
@@ -115,12 +116,30 @@ class Scan:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the grid."""
-        return grid_shape(self.regions, self.measures)
+        return grid_shape(self.regions, self.summed)
 
     @property
     def cells(self) -> int:
         """Number of cells."""
         return self.columns.stop - self.columns.start  # type: ignore[no-any-return]
+
+    def in_cells(self, groups: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        """The integer vector x of the table, from the groups that the engine's scan returned.
+
+        ``groups`` are its columns: the region of each group on every axis, then its sum in every corner of the clamps.
+        Sums are added in two halves of 32 bits, so that none wraps around, and end at the largest int64.
+        """
+        keys, sums = groups[: len(self.regions)], groups[len(self.regions) :]
+        corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
+        cells = corners[tuple(key.astype(np.int64) for key in keys)].reshape(-1, len(sums))
+        amounts = np.stack(sums, axis=-1).astype(np.int64).reshape(-1, len(sums))
+        counted = cells >= 0
+        upper, lower = np.zeros(self.cells, dtype=np.int64), np.zeros(self.cells, dtype=np.int64)
+        np.add.at(upper, cells[counted], amounts[counted] >> 32)
+        np.add.at(lower, cells[counted], amounts[counted] & 0xFFFFFFFF)
+        largest = np.iinfo(np.int64).max
+        totals = (min((int(u) << 32) + int(v), largest) for u, v in zip(upper, lower, strict=True))
+        return np.fromiter(totals, dtype=np.int64, count=self.cells)
 
     @property
     def fingerprint(self) -> str:
@@ -133,7 +152,7 @@ class Scan:
             self.rows_per_unit,
         ]
         parts += [(_identity(r.column), r.cuts, r.region_of_piece) for r in self.regions]
-        parts += [(_identity(m.column), m.low, m.high) for m in self.measures]
+        parts += [(_identity(m.column), m.low, m.high) for m in self.summed]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
@@ -141,5 +160,5 @@ class Scan:
 
 
 def _identity(column: Column) -> str:
-    """What a column is: names know no case, the texts inside an expression do."""
+    """What a column is. Case matters inside the text of an expression and not in a name."""
     return column.expression or folded(column.name)

@@ -1,8 +1,7 @@
-"""The small protocol behind which the data lies, and what a source tells about its schema."""
+"""The protocol of a source of rows, and its schema as it reports it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalog import Bound, Table
+from .dialect import without_enums
 from .scan import Scan
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
-"""Declared types by table and column, needed where a file has none of its own (csv)."""
-
-_TEXT = r"'(?:[^']|'')*'"
-_ENUM = re.compile(rf'("(?:[^"]|"")*")|\bENUM\((?:{_TEXT}(?:, )?)*\)')
-"""A quoted name, or an ENUM with its labels, in the text of a type."""
+"""Declared types by table and column, needed where a file has none (csv)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class SourceColumn:
 
         Guarantee. What is public of the result is the same whatever labels an ENUM has and whatever a CHECK says.
         """
-        type_ = _ENUM.sub(lambda found: found[1] or "VARCHAR", self.type)
+        type_ = without_enums(self.type)
         return replace(self, type=type_, enum=None, minimum=None, maximum=None, recast=type_ != self.type)
 
 
@@ -87,5 +83,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         ...

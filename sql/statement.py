@@ -1,86 +1,70 @@
-"""Statements: one SELECT, or several joined by UNION ALL."""
+"""One parsed statement, and the text that its errors point at."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from sqlglot import exp
-from tacit.errors import SqlError, UnsupportedSqlError
-
-from .batch import BatchReader
-from .parse import Statement
-from .present import is_number
-from .relation import RelationReader
-from .select import SelectReader
-from .workload import Computed, Key, Known, Linear, Output, OutputColumn, Query, Ratio, Stacked
+from sqlglot.tokenizer_core import Token
+from tacit.errors import SqlError
 
 
-def read_query(batch: BatchReader, statement: Statement) -> Query:
-    """The query that a statement stands for."""
-    tree: exp.Expr = statement.tree
-    if isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
-        tree = tree.this
-    if isinstance(tree, exp.Union):
-        return _UnionReader(batch, statement).read(tree)
-    if not isinstance(tree, exp.Select):
-        what = "a statement of this kind" if isinstance(tree, exp.Command) else type(tree).__name__.upper()
-        start, end = statement.span(tree)
-        raise UnsupportedSqlError(
-            f"tacit answers SELECT and nothing else, not {what}",
-            sql=statement.source, start=start, end=end, hint="write a SELECT",
-        )  # fmt: skip
-    return SelectReader(batch, statement, RelationReader(batch, statement)).read(tree)
+@dataclass(frozen=True)
+class Span:
+    """A stretch of SQL text that an error can underline."""
+
+    source: str
+    """The whole text that the analyst wrote."""
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, source: str, first: Token, last: Token | None = None) -> Span:
+        """From one token to another, both included."""
+        return cls(source, first.start, (last or first).end + 1)
+
+    def error(self, kind: type[SqlError], message: str, hint: str) -> SqlError:
+        """An error that underlines the stretch."""
+        return kind(message, sql=self.source, start=self.start, end=self.end, hint=hint)
 
 
-class _UnionReader:
-    """UNION ALL of queries: their rows one below the other, under the names of the first."""
+@dataclass(frozen=True)
+class Statement:
+    """A parsed statement and the text that it came from, without the semicolon."""
 
-    def __init__(self, batch: BatchReader, statement: Statement) -> None:
-        self._batch = batch
-        self._statement = statement
+    text: Span
+    tree: exp.Expr
 
-    def read(self, union: exp.Union) -> Query:
-        relations = RelationReader(self._batch, self._statement).with_ctes(union)
-        parts = [
-            SelectReader(self._batch, self._statement, relations).read(node) for node in self._branches(union, union)
-        ]
-        first = parts[0]
-        if any(len(part.columns) != len(first.columns) for part in parts):
-            raise self._error(union, "the queries of a UNION ALL must have as many columns each", "make them equal")
-        if any(part.arrangement is not None for part in parts):
-            raise self._error(union, "ORDER BY and LIMIT inside UNION ALL are not supported", "leave them out")
-        columns = []
-        for i, column in enumerate(first.columns):
-            stacked = [(len(part.groups), _value_of(part, part.columns[i].output)) for part in parts]
-            if len({is_number(output) for _, output in stacked}) > 1:
-                raise self._error(
-                    union, f"column {i + 1} of the UNION ALL is a released number in one query and not in another",
-                    "put numbers below numbers",
-                )  # fmt: skip
-            columns.append(OutputColumn(column.name, Stacked(tuple(stacked))))
-        groups = tuple(() for part in parts for _ in part.groups)
-        labels = [f"select {i}{label and f': {label}'}" for i, part in enumerate(parts) for label in part.labels]
-        return Query(self._statement.sql, first.table, (), groups, tuple(labels), tuple(columns))
+    @property
+    def sql(self) -> str:
+        """The text of the statement alone."""
+        return self.text.source[self.text.start : self.text.end]
 
-    def _branches(self, node: exp.Expr, top: exp.Expr) -> list[exp.Select]:
-        if isinstance(node, exp.Paren | exp.Subquery) and not any(v for k, v in node.args.items() if k != "this"):
-            node = node.this
-        if isinstance(node, exp.Select):
-            return [node]
-        allowed = ("this", "expression", "distinct", *(["with_"] if node is top else []))
-        if (
-            not isinstance(node, exp.Union)
-            or node.args.get("distinct")
-            or any(v for k, v in node.args.items() if k not in allowed)
-        ):
-            raise self._error(node, "of the set operations only a plain UNION ALL is supported", "write UNION ALL")
-        return [*self._branches(node.this, top), *self._branches(node.expression, top)]
+    def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
+        """An error that underlines a node, or the whole statement."""
+        return self.span(node).error(kind, message, hint)
 
-    def _error(self, node: exp.Expr, message: str, hint: str) -> SqlError:
-        start, end = self._statement.span(node)
-        return UnsupportedSqlError(message, sql=self._statement.source, start=start, end=end, hint=hint)
+    def span(self, node: exp.Expr | None) -> Span:
+        """The text that a node was parsed from; the whole statement where sqlglot keeps no position."""
+        marks = [] if node is None else [part.meta for part in node.walk() if "start" in part.meta]
+        if not marks:
+            return self.text
+        source, first, last = self.text.source, self.text.start, self.text.end
+        start, end = min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
+        if isinstance(node, exp.Func):  # sqlglot marks the argument, not always the function around it
+            name = re.search(r"\w+\s*\(\s*$", source[first:start])
+            start = first + name.start() if name else start
+            while closing := re.match(r"\s*\)", source[end:last]):
+                inside = source[start:end]
+                if inside.count("(") <= inside.count(")"):
+                    break
+                end += closing.end()
+        return Span(source, start, end)
 
 
-def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Known | Computed:
-    if isinstance(output, Key):
-        return Known(tuple(group[output.index] for group in query.groups))
-    assert not isinstance(output, Stacked)
-    return output
+def bare(node: exp.Expr) -> exp.Expr:
+    """An expression without the parentheses around it; those of a subquery stay."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node

@@ -1,6 +1,6 @@
 """The proof that an expression cannot fail on any row, made before the row's table is charged for.
 
-``prove`` walks the expression and refuses what is not on the list of ``functions.py`` for the kinds of values that it
+``prove`` walks the expression and refuses what is not on the list of functions for the kinds of values that it
 is given. Constant parts are computed once, here, where their errors can be shown.
 
 Guarantee. Let e be an expression that ``prove`` accepts. Then ``CASE WHEN hash(c) IS NOT NULL THEN TRY(e) END`` has a
@@ -18,25 +18,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
-from . import scratch
+from . import dialect
 from .constants import is_too_large
-from .functions import (
-    LONGEST_WORD,
-    NAMED,
-    NUMBER,
-    PLAIN,
-    RULES,
-    SPANS,
-    TRUTH,
-    WORDS,
-    Constant,
-    Rule,
-    Takes,
-    Unit,
-    Value,
-    cast_kind,
-    kind_of,
-)
+from .dialect import BY_NAME, BY_NODE, INTERVAL_UNITS, NUMBER, PLAIN, TRUTH, WORDS, cast_kind, kind_of
+from .signature import LONGEST_WORD, ConstantArgument, DatePart, Signature, Takes, Value
 
 LONGEST_READ = 1 << 16
 """Bytes. Inside an expression that makes a text, a longer stored text counts as NULL (see ``scalar.rendered``)."""
@@ -46,7 +31,7 @@ MOST_PLUS = 1 << 12
 runs out of memory would depend on the rows that take a branch of a CASE. DuckDB computes 2,048 values at a time, so a
 function takes 1 GiB at the very most, where all of them are as long as can be, and 8 MiB where the texts are short."""
 _WORDS = {"truth": "a condition", "number": "a number", "text": "a text", "day": "a date", "moment": "a timestamp"}
-_WORDS |= {"time": "a time", "span": "an interval"}
+_WORDS |= {"time": "a time", "interval": "an interval"}
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%", exp.Neg: "-",
     exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "xor", exp.DPipe: "||", exp.And: "AND", exp.Or: "OR",
@@ -57,7 +42,7 @@ _MEETING = (
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between,
     exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif,
 )  # fmt: skip
-"""What brings its arguments to one type: a constant text among others is read as theirs."""
+"""What brings its arguments to one type: a constant text among others is read as a value of that type."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +50,7 @@ class Prover:
     """Proves expressions of one scope total."""
 
     leaf: Callable[[exp.Expr], Value]
-    """What is known of a column; parameters are written in before."""
+    """What is known of a column before any row is seen; parameters are written in earlier."""
     write: Callable[[exp.Expr], str]
     """A part of the expression as SQL over the columns of the scan."""
     bind: Callable[[exp.Expr], str | None]
@@ -105,43 +90,43 @@ class Prover:
             return self._escape(node)
         if isinstance(node, exp.Anonymous):
             return self._named(node)
-        rule = RULES.get(type(node))
-        if rule is None:
+        signature = BY_NODE.get(type(node))
+        if signature is None:
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
-        return self._apply(node, rule, dict(node.args))
+        return self._apply(node, signature, dict(node.args))
 
     def _named(self, node: exp.Anonymous) -> Value:
-        rule = NAMED.get(str(node.this).lower())
-        if rule is None or len(node.expressions) != len(rule.takes):
+        signature = BY_NAME.get(str(node.this).lower())
+        if signature is None or len(node.expressions) != len(signature.takes):
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
-        return self._apply(node, rule, {str(i): argument for i, argument in enumerate(node.expressions)})
+        return self._apply(node, signature, {str(i): argument for i, argument in enumerate(node.expressions)})
 
-    def _apply(self, node: exp.Expr, rule: Rule, given: dict[str, object]) -> Value:
+    def _apply(self, node: exp.Expr, signature: Signature, given: dict[str, object]) -> Value:
         """One function: every argument of a kind that it takes, and a kind that comes out."""
         arguments: list[exp.Expr] = []
         values: list[Value] = []
         for name, argument in given.items():
-            if argument is None or argument is False or argument == [] or name in rule.flags:
+            if argument is None or argument is False or argument == [] or name in signature.flags:
                 continue
-            takes = rule.takes.get(name)
+            takes = signature.takes.get(name)
             for part in argument if isinstance(argument, list) else [argument]:
                 if takes is None or not isinstance(part, exp.Expr):
                     raise self._not_taken(node, name)
-                if isinstance(takes, Unit):
+                if isinstance(takes, DatePart):
                     self._unit(node, part, takes)
                     continue
                 values.append(self._argument(node, part, takes))
                 arguments.append(part)
         if isinstance(node, _MEETING):
             self._readable(arguments, values)
-        kind = self._given(node, rule, values)
-        return self._joined(node, kind, rule, arguments, values)
+        kind = self._given(node, signature, values)
+        return self._joined(node, kind, signature, arguments, values)
 
     def _readable(self, parts: Sequence[exp.Expr], values: Sequence[Value]) -> None:
         """Refuse a constant text that DuckDB cannot read as the type of the values that it meets.
 
-        It would raise on every row, or on the rows that get as far: ``TRY`` would make NULL of them. With a condition
-        the text is left to ``TRY``.
+        It would raise on every row that it is computed for, and ``TRY`` would make them all NULL. A text that meets a
+        condition is left to ``TRY``.
         """
         kinds = {value.kind for value in values} - {"null"}
         if "text" not in kinds or len(kinds) == 1 or "truth" in kinds:
@@ -155,7 +140,7 @@ class Prover:
             if type_ is None or value.kind != "text":
                 continue
             written = self.write(part)
-            if scratch.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
+            if dialect.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
                 raise self.error(
                     TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
                 )
@@ -167,8 +152,8 @@ class Prover:
 
     def _argument(self, node: exp.Expr, part: exp.Expr, takes: Takes) -> Value:
         value = self._value(part)
-        assert not isinstance(takes, Unit)
-        kinds = takes.kinds if isinstance(takes, Constant) else takes
+        assert not isinstance(takes, DatePart)
+        kinds = takes.kinds if isinstance(takes, ConstantArgument) else takes
         if value.kind not in kinds:
             wanted = ", ".join(word for kind, word in _WORDS.items() if kind in kinds)
             raise self.error(
@@ -177,12 +162,12 @@ class Prover:
                 else "check the types, or add a CAST",
             )  # fmt: skip
         fixed = isinstance(part, exp.Literal | exp.Boolean | exp.Null)
-        if isinstance(takes, Constant) and not (fixed and takes.holds(part.args.get("this"))):
+        if isinstance(takes, ConstantArgument) and not (fixed and takes.holds(part.args.get("this"))):
             raise self.error(UnsupportedSqlError, part, f"{_name(node)} takes a constant here", "write it in quotes")
         return value
 
-    def _given(self, node: exp.Expr, rule: Rule, values: Sequence[Value]) -> str:
-        kind = rule.gives if isinstance(rule.gives, str) else rule.gives(values)
+    def _given(self, node: exp.Expr, signature: Signature, values: Sequence[Value]) -> str:
+        kind = signature.gives if isinstance(signature.gives, str) else signature.gives(values)
         if kind == "bound":
             kind = self._bound(node, values)
         if kind is None:
@@ -206,7 +191,7 @@ class Prover:
         return kind
 
     def _joined(
-        self, node: exp.Expr, kind: str, rule: Rule | None, parts: Sequence[exp.Expr], values: Sequence[Value]
+        self, node: exp.Expr, kind: str, signature: Signature | None, parts: Sequence[exp.Expr], values: Sequence[Value]
     ) -> Value:
         """The value of a function of proven arguments; constants among others are computed now."""
         constant = all(value.constant for value in values)
@@ -217,8 +202,8 @@ class Prover:
         texts = [value for value in values if value.kind == "text"]
         times, plus = 0, 0
         if kind == "text":
-            if rule is not None and rule.grows is not None:
-                times, plus = rule.grows(values, node)
+            if signature is not None and signature.grows is not None:
+                times, plus = signature.grows(values, node)
             else:
                 times = max((v.times for v in texts), default=0)
                 plus = max([v.plus for v in texts] + [LONGEST_WORD])
@@ -227,7 +212,7 @@ class Prover:
                 LimitError, node, "this could make a text too long to compute with",
                 f"join fewer texts: at most {MOST_TIMES} times what is stored, and {MOST_PLUS:,} bytes of constants",
             )  # fmt: skip
-        made = any(value.made for value in values) or (rule is not None and rule.makes)
+        made = any(value.made for value in values) or (signature is not None and signature.makes)
         return Value(kind, times, plus, constant, made)
 
     def _choice(self, node: exp.Expr) -> Value:
@@ -259,7 +244,7 @@ class Prover:
         extra = [n for n, v in node.args.items() if v and n not in ("this", "to", "safe")]
         if kind is None or extra:
             raise self.error(
-                UnsupportedSqlError, node, f"a value cannot be cast to {node.args['to'].sql('duckdb')[:40]} here",
+                UnsupportedSqlError, node, f"a value cannot be cast to {dialect.write(node.args['to'])[:40]} here",
                 "cast to a number, a text, a date, a timestamp or a truth value",
             )  # fmt: skip
         value = self._argument(node, node.this, WORDS if kind == "text" else PLAIN)
@@ -270,11 +255,11 @@ class Prover:
         unit = node.args.get("unit")
         amount = node.this
         if isinstance(amount, exp.Literal) or amount is None:
-            return Value("span")  # a constant, computed by ``_fold``
-        if not isinstance(unit, exp.Var) or unit.name.lower() not in SPANS:
+            return Value("interval")  # a constant, computed by ``_fold``
+        if not isinstance(unit, exp.Var) or unit.name.lower() not in INTERVAL_UNITS:
             raise self.error(UnsupportedSqlError, node, "this interval is not supported", "write INTERVAL 1 DAY")
         value = self._argument(node, amount, NUMBER)
-        return self._joined(node, "span", None, [amount], [value])
+        return self._joined(node, "interval", None, [amount], [value])
 
     def _escape(self, node: exp.Escape) -> Value:
         """LIKE … ESCAPE: how far DuckDB reads the pattern depends on the row, so both parts are checked here."""
@@ -288,9 +273,9 @@ class Prover:
                 UnsupportedSqlError, node, "this pattern does not go with its ESCAPE",
                 "escape with one ASCII character that is not % or _, and let the pattern not end with it",
             )  # fmt: skip
-        return self._apply(match, RULES[type(match)], dict(match.args))
+        return self._apply(match, BY_NODE[type(match)], dict(match.args))
 
-    def _unit(self, node: exp.Expr, part: exp.Expr, unit: Unit) -> None:
+    def _unit(self, node: exp.Expr, part: exp.Expr, unit: DatePart) -> None:
         named = isinstance(part, exp.Var) or (isinstance(part, exp.Literal) and part.is_string)
         if not named or part.name.lower() not in unit.names:
             raise self.error(
@@ -303,7 +288,7 @@ class Prover:
         plain = node.this if isinstance(node, exp.Paren) else node
         if isinstance(plain, exp.Literal | exp.Boolean | exp.Null):
             return
-        if scratch.fold(self.write(node)) is None:
+        if dialect.fold(self.write(node)) is None:
             raise self.error(TypeMismatchError, node, "this has no value", "check the constants in it")
 
 

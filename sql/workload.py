@@ -44,8 +44,8 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Values that are known without looking, one per group: GROUPING(), a constant."""
+class PublicValues:
+    """Values that follow from the batch and the policy alone, one per group: GROUPING(), a constant."""
 
     values: tuple[Any, ...]
 
@@ -55,7 +55,7 @@ class Computed:
     """Anything else, computed after release: SQL over the leaves a0, a1, … and the group keys k0, k1, …."""
 
     sql: str
-    leaves: tuple[Linear | Known, ...]
+    leaves: tuple[Linear | PublicValues, ...]
     type: str
     """The DuckDB type of the result, with DOUBLE leaves."""
 
@@ -64,10 +64,10 @@ class Computed:
 class Stacked:
     """UNION ALL: the rows of several outputs one below the other, (number of rows, output) each."""
 
-    parts: tuple[tuple[int, Key | Linear | Ratio | Known | Computed], ...]
+    parts: tuple[tuple[int, Key | Linear | Ratio | PublicValues | Computed], ...]
 
 
-Output = Key | Linear | Ratio | Known | Computed | Stacked
+Output = Key | Linear | Ratio | PublicValues | Computed | Stacked
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Arrangement:
     SQL over the output columns o0, o1, …, the group keys k0, k1, … and the leaves a0, a1, ….
     """
 
-    leaves: tuple[Linear | Known, ...]
+    leaves: tuple[Linear | PublicValues, ...]
     having: str
     order: str
     limit: int | None
@@ -111,7 +111,7 @@ class Query:
     groups: tuple[tuple[Any, ...], ...]
     """The key values of every group; ``((),)`` without GROUP BY."""
     labels: tuple[str, ...]
-    """Every group in words, each in other words than all others of the query."""
+    """Every group in words, different for different groups."""
     columns: tuple[OutputColumn, ...]
     arrangement: Arrangement | None = None
 

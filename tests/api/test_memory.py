@@ -11,7 +11,7 @@ import duckdb
 import pytest
 import tacit
 import tacit.ledger
-from tacit.sql.backends import instance
+from tacit.sql.backends.duckdb import instance
 
 SQL = "SELECT count(*) FROM t"
 

@@ -178,10 +178,10 @@ def test_a_source_that_fails_on_a_row_says_nothing(
     """Should a scan ever fail for a reason that lies in a row, then in one constant sentence."""
     con = both[0]
     monkeypatch.setattr(
-        "tacit.sql.backends.duckdb.render",
+        "tacit.sql.backends.duckdb.source.render",
         lambda scan, salt, stored: f"SELECT sum(CAST(name AS INTEGER)) FROM {stored(scan.table, ['name'])}",
     )
-    monkeypatch.setattr("tacit.sql.backends.duckdb.DuckDBSource.rehearse", lambda self, scan: None)
+    monkeypatch.setattr("tacit.sql.backends.duckdb.source.DuckDBSource.rehearse", lambda self, scan: None)
     with pytest.raises(tacit.OperationalError) as caught:
         con.answer("SELECT count(*) FROM v WHERE zero = 8", epsilon=0.01, refresh=True)
     texts = [*shown_by(caught.value), locals_of(caught.value)]

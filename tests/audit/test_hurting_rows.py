@@ -11,8 +11,8 @@ import tacit
 from sqlglot import exp
 from support.expressions import EVERY, column, nested
 from tacit import Connection
-from tacit.sql.extremes import extremes
-from tacit.sql.functions import kind_of
+from tacit.sql.backends.duckdb.extremes import extremes
+from tacit.sql.backends.duckdb.types import kind_of
 
 from .cases import LONG
 

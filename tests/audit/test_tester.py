@@ -23,8 +23,8 @@ from tacit.pricing import Purchase
 from tacit.request import Ask
 from tacit.session import Session
 from tacit.sql import Catalog, Values
-from tacit.sql.backends import duckdb as backend
-from tacit.sql.functions import Value
+from tacit.sql.backends.duckdb import scan_sql, source, text
+from tacit.sql.signature import Value
 from tacit.sql.total import Prover
 
 from .cases import LONG, Case, Pair, Row, ask_for, open_table, random_case
@@ -123,7 +123,7 @@ def test_flags_a_seed_that_is_used_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_flags_a_unit_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "_bounded", lambda table, salt, stored, wanted: stored(table, wanted))
+    monkeypatch.setattr(scan_sql, "_bounded", lambda table, salt, stored, wanted: stored(table, wanted))
     assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5))
 
 
@@ -263,7 +263,7 @@ def test_flags_an_expression_that_fails_on_a_row(broken: bool, monkeypatch: pyte
     """What fails for one of two neighbours tells them apart, at a price of next to nothing."""
     if broken:
         monkeypatch.setattr(Prover, "_escape", lambda self, node: Value("truth", constant=False))
-        monkeypatch.setattr(backend.DuckDBSource, "rehearse", lambda self, scan: None)
+        monkeypatch.setattr(source.DuckDBSource, "rehearse", lambda self, scan: None)
     sql = (
         "SELECT count(*) FROM v WHERE CASE WHEN person = 9 AND age <= 30 THEN state LIKE '%' ESCAPE '%' ELSE FALSE END"
     )
@@ -282,7 +282,7 @@ def test_flags_an_expression_that_fails_on_a_row(broken: bool, monkeypatch: pyte
 def test_flags_a_key_that_is_compared_by_its_collation(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen spellings of one name are sixteen units, and each is joined with its own rows alone."""
     if broken:
-        monkeypatch.setattr(backend, "_read", lambda column, sql: f"{sql} AS {backend.quote(column.name)}")
+        monkeypatch.setattr(source, "read_column", lambda column, sql: f"{sql} AS {text.quote(column.name)}")
     database = duckdb.connect()
     for name in ("v", "w"):
         database.execute(f"CREATE TABLE {name} (person VARCHAR COLLATE NOCASE, x INTEGER)")

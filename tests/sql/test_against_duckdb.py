@@ -33,17 +33,17 @@ def plain(value: Any) -> Hashable:
     return value if not hasattr(value, "item") else value.item()
 
 
-def close(mine: Hashable, theirs: Hashable, tolerance: float) -> bool:
-    if isinstance(mine, str | None) or isinstance(theirs, str | None):
-        return mine == theirs
-    a, b = float(mine), float(theirs)  # type: ignore[arg-type]
+def close(answer: Hashable, expected: Hashable, tolerance: float) -> bool:
+    if isinstance(answer, str | None) or isinstance(expected, str | None):
+        return answer == expected
+    a, b = float(answer), float(expected)  # type: ignore[arg-type]
     return a == b or abs(a - b) <= tolerance + 1e-9 * max(abs(a), abs(b), 1.0)
 
 
 def compare(asked: Asked, workload: Workload, source: Source, database: duckdb.DuckDBPyConnection) -> bool:
     """Whether DuckDB had an answer; fails where the two differ."""
     try:
-        theirs = [tuple(map(plain, row)) for row in database.execute(asked.truth, asked.params).fetchall()]
+        expected = [tuple(map(plain, row)) for row in database.execute(asked.truth, asked.params).fetchall()]
     except duckdb.Error:
         return False  # a value that DuckDB itself stumbles over; tacit takes it as NULL
     ours = [tuple(map(plain, row)) for row in exact_rows(workload, source)]
@@ -54,19 +54,19 @@ def compare(asked: Asked, workload: Workload, source: Source, database: duckdb.D
 
     by_key = {key(row): row for row in ours}
     assert len(by_key) == len(ours), about
-    for row in theirs:
-        mine = by_key.pop(key(row), None)
-        if mine is None:
+    for row in expected:
+        answer = by_key.pop(key(row), None)
+        if answer is None:
             listed = [{other[i] for other in ours} for i in asked.keys]
-            known = all(row[i] in values for i, values in zip(asked.keys, listed, strict=True))
-            assert not known and not asked.tidy, (about, row, ours)
+            declared = all(row[i] in values for i, values in zip(asked.keys, listed, strict=True))
+            assert not declared and not asked.tidy, (about, row, ours)
             continue
-        for i, (mine_value, value, tolerance) in enumerate(zip(mine, row, asked.tolerances, strict=True)):
-            assert i in asked.keys or close(mine_value, value, tolerance), (about, mine, row)
+        for i, (answer_value, value, tolerance) in enumerate(zip(answer, row, asked.tolerances, strict=True)):
+            assert i in asked.keys or close(answer_value, value, tolerance), (about, answer, row)
     if asked.ordered:
-        wanted = [key(row) for row in theirs if key(row) not in by_key]
-        found = [key(row) for row in ours if key(row) not in by_key]
-        assert found == [k for k in wanted if k in set(found)], about
+        wanted = [key(row) for row in expected if key(row) not in by_key]
+        order = [key(row) for row in ours if key(row) not in by_key]
+        assert order == [k for k in wanted if k in set(order)], about
         assert not by_key, (about, by_key)
     return True
 

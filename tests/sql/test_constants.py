@@ -76,7 +76,7 @@ def test_numbers_of_38_digits_are_compared_as_duckdb_does(
         )
         sql = f"SELECT count(*) FROM t WHERE {condition}"
         try:
-            theirs = database.execute(sql).fetchall()
+            expected = database.execute(sql).fetchall()
         except duckdb.Error:
             continue  # DuckDB casts the column to a type that one of its values does not fit
         try:
@@ -84,7 +84,7 @@ def test_numbers_of_38_digits_are_compared_as_duckdb_does(
         except SqlError:
             continue
         compared += 1
-        assert exact_rows(workload, source) == theirs, sql
+        assert exact_rows(workload, source) == expected, sql
     assert compared > 150
 
 
@@ -97,8 +97,8 @@ def test_a_decimal_parameter_keeps_all_its_digits(
     database, source, catalog, _ = wide
     for sql in ("SELECT count(*) FROM t WHERE n >= ?", "SELECT count(*) FROM t WHERE n + 0 >= ? OR abs(n) = ?"):
         params = [value] * sql.count("?")
-        theirs = database.execute(sql.replace("?", f"{value:f}")).fetchall()
-        assert exact_rows(compile_batch(sql, catalog, params), source) == theirs
+        expected = database.execute(sql.replace("?", f"{value:f}")).fetchall()
+        assert exact_rows(compile_batch(sql, catalog, params), source) == expected
 
 
 GROUPED = """
@@ -147,8 +147,8 @@ def test_no_row_is_lost_from_the_groups_of_an_expression(
         f"SELECT {key} AS g, count(*) FROM t GROUP BY g HAVING count(*) > 0 ORDER BY g",
         f"SELECT g, count(*) FROM (SELECT {key} AS g FROM t) GROUP BY g HAVING count(*) > 0 ORDER BY g",
     ):
-        theirs = database.execute(sql).fetchall()
-        assert str(exact_rows(compile_batch(sql, catalog), source)) == str([(g, float(n)) for g, n in theirs])
+        expected = database.execute(sql).fetchall()
+        assert str(exact_rows(compile_batch(sql, catalog), source)) == str([(g, float(n)) for g, n in expected])
 
 
 @pytest.mark.parametrize("key", CONSTANT_KEYS)

@@ -16,8 +16,10 @@ import pytest
 from sqlglot import exp
 from support.expressions import ENTRIES, EVERY, SOME, accepted, bound, built, column, free_arguments, nested
 from tacit.errors import SqlError, TypeMismatchError
-from tacit.sql.extremes import extremes
-from tacit.sql.functions import CASTS, SPANS, Rule, Unit, kind_of
+from tacit.sql.backends.duckdb.extremes import extremes
+from tacit.sql.backends.duckdb.functions import CASTS, INTERVAL_UNITS
+from tacit.sql.backends.duckdb.types import kind_of
+from tacit.sql.signature import DatePart, Signature
 
 LONG = os.environ.get("TACIT_AUDIT") == "long"
 
@@ -51,15 +53,15 @@ def run(connection: duckdb.DuckDBPyConnection, nodes: list[exp.Expr]) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e[0] if isinstance(e[0], str) else e[0].__name__)
 def test_no_accepted_function_fails_on_any_extreme(
-    tables: duckdb.DuckDBPyConnection, entry: tuple[type[exp.Expr] | str, Rule]
+    tables: duckdb.DuckDBPyConnection, entry: tuple[type[exp.Expr] | str, Signature]
 ) -> None:
-    node, rule = entry
-    arity = free_arguments(rule)
+    node, signature = entry
+    arity = free_arguments(signature)
     types = EVERY if LONG or arity == 1 else SOME
     seen = 0
     for chosen in itertools.product(types, repeat=min(arity, 2)):
         filled = (*chosen, *("INTEGER",) * (arity - len(chosen)))
-        batch = [n for n in built(node, rule, filled) if accepted(n) is not None]
+        batch = [n for n in built(node, signature, filled) if accepted(n) is not None]
         if batch:
             run(tables, batch)
             seen += len(batch)
@@ -82,13 +84,13 @@ def test_no_cast_fails_on_any_extreme(tables: duckdb.DuckDBPyConnection) -> None
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e[0] if isinstance(e[0], str) else e[0].__name__)
-def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[type[exp.Expr] | str, Rule]) -> None:
-    node, rule = entry
-    for chosen in itertools.product(SOME, repeat=min(free_arguments(rule), 2)):
-        for one in built(node, rule, (*chosen, *("INTEGER",) * (free_arguments(rule) - len(chosen)))):
-            known, type_ = accepted(one), bound(one)
-            if known is not None and type_ is not None:
-                assert kind_of(type_) == known.kind, one.sql("duckdb")
+def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[type[exp.Expr] | str, Signature]) -> None:
+    node, signature = entry
+    for chosen in itertools.product(SOME, repeat=min(free_arguments(signature), 2)):
+        for one in built(node, signature, (*chosen, *("INTEGER",) * (free_arguments(signature) - len(chosen)))):
+            proven, type_ = accepted(one), bound(one)
+            if proven is not None and type_ is not None:
+                assert kind_of(type_) == proven.kind, one.sql("duckdb")
             break  # the constants do not change the kind
 
 
@@ -98,7 +100,7 @@ def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) 
         run(tables, [nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
 
 
-TAKE_UNITS = [entry for entry in ENTRIES if any(isinstance(takes, Unit) for takes in entry[1].takes.values())]
+TAKE_UNITS = [entry for entry in ENTRIES if any(isinstance(takes, DatePart) for takes in entry[1].takes.values())]
 
 
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])
@@ -106,8 +108,10 @@ def test_every_listed_unit_has_a_value_in_every_function_that_takes_it(type_: st
     """A name that DuckDB does not know raises on every row: ``TRY`` would make an answer of nothing but NULL of it."""
     moment = f"(SELECT CAST('2024-02-29' AS {type_}) AS {column(type_)}, 1 AS i)"
     nodes = [
-        node for name, rule in TAKE_UNITS for node in built(name, rule, (type_,) * free_arguments(rule))
-    ] + [exp.maybe_parse(f"{column(type_)} + INTERVAL (i) {unit}", dialect="duckdb") for unit in SPANS]  # fmt: skip
+        node for name, signature in TAKE_UNITS for node in built(name, signature, (type_,) * free_arguments(signature))
+    ]
+    intervals = [f"{column(type_)} + INTERVAL (i) {unit}" for unit in INTERVAL_UNITS]
+    nodes += [exp.maybe_parse(text, dialect="duckdb") for text in intervals]
     assert len(nodes) > 100
     with duckdb.connect(config={"threads": 1}) as connection:
         for node in nodes:

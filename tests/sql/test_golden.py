@@ -1,5 +1,6 @@
 """What the compiler makes of named batches, in a file that a person can read.
 
+``pytest tests/sql/test_golden.py -k name`` compares one.
 Run ``python tests/sql/test_golden.py`` after a deliberate change and read the diff.
 """
 
@@ -8,8 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
-from tacit.sql.workload import Arrangement, Computed, Known, Linear, Output, Ratio, Stacked
+from tacit.sql.workload import Arrangement, Computed, Linear, Output, PublicValues, Ratio, Stacked
 
 HERE = Path(__file__).parent / "golden"
 CATALOG = Catalog(
@@ -59,12 +61,12 @@ def shown(workload: Workload) -> str:
     lines = []
     for scan in workload.scans:
         for label, join in (*scan.private, *scan.joins):
-            on = " and ".join(f"{own} = {label}.{theirs}" for own, theirs in join.on)
+            on = " and ".join(f"{left} = {label}.{key}" for left, key in join.on)
             lines.append(f"{scan.table.name}: joined with {join.table.name} as {label} on {on}")
         for regions in scan.regions:
             labels = "; ".join(regions.label(i) for i in range(regions.count))
             lines.append(f"{scan.table.name}: {labels}")
-        lines += [f"{scan.table.name}: {m.column.name} clamped to [{m.low:g}, {m.high:g}]" for m in scan.measures]
+        lines += [f"{scan.table.name}: {m.column.name} clamped to [{m.low:g}, {m.high:g}]" for m in scan.summed]
     lines.append("")
     lines += [f"cell {i}: {cell.table}: {cell.label}" for i, cell in enumerate(workload.cells)]
     for q, query in enumerate(workload.queries):
@@ -77,8 +79,8 @@ def shown(workload: Workload) -> str:
     return "\n".join(lines) + "\n"
 
 
-def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
-    match found:
+def output(workload: Workload, name: str, result: Output, g: int) -> list[str]:
+    match result:
         case Linear(rows, offset):
             return [name + combination(workload, rows[g]) + (f" + {offset:g}" if offset else "")]
         case Ratio(above, below, low, high):
@@ -87,7 +89,7 @@ def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
                 f"     {combination(workload, above[g])}",
                 f"   / {combination(workload, below[g])}",
             ]
-        case Known(values):
+        case PublicValues(values):
             return [f"{name}{values[g]!r}"]
         case Computed(sql, leaves):
             parts = [line for i, leaf in enumerate(leaves) for line in output(workload, f"     a{i} = ", leaf, g)]
@@ -100,14 +102,16 @@ def output(workload: Workload, name: str, found: Output, g: int) -> list[str]:
     return []
 
 
-def arrangement(workload: Workload, found: Arrangement) -> list[str]:
-    clauses = [
-        ("having", found.having), ("order by", found.order), ("limit", found.limit), ("offset", found.offset),
-        ("distinct", found.distinct),
+def arrangement(workload: Workload, clauses: Arrangement) -> list[str]:
+    shown_clauses = [
+        ("having", clauses.having), ("order by", clauses.order), ("limit", clauses.limit), ("offset", clauses.offset),
+        ("distinct", clauses.distinct),
     ]  # fmt: skip
-    lines = [f"  {name} {value}" for name, value in clauses if value]
-    groups = range(len(found.leaves[0].rows)) if found.leaves and isinstance(found.leaves[0], Linear) else range(0)
-    for i, leaf in enumerate(found.leaves):
+    lines = [f"  {name} {value}" for name, value in shown_clauses if value]
+    groups = (
+        range(len(clauses.leaves[0].rows)) if clauses.leaves and isinstance(clauses.leaves[0], Linear) else range(0)
+    )
+    for i, leaf in enumerate(clauses.leaves):
         for g in groups:
             lines += output(workload, f"     a{i} = ", leaf, g)
     return lines
@@ -118,32 +122,43 @@ def combination(workload: Workload, row: int) -> str:
     return " + ".join(terms) or "0"
 
 
-def cases() -> list[tuple[str, str]]:
+def cases() -> dict[str, str]:
     text = (HERE / "queries.sql").read_text()
     parts = [part.split("\n", 1) for part in text.split("-- name: ")[1:]]
-    return [(name.strip(), sql.strip()) for name, sql in parts]
+    assert len({name.strip() for name, _ in parts}) == len(parts), "two queries have one name"
+    return {name.strip(): sql.strip() for name, sql in parts}
 
 
-def compiled() -> str:
-    return "\n".join(f"=== {name}\n{shown(compile_batch(sql, CATALOG))}" for name, sql in cases())
+def expected() -> dict[str, str]:
+    """What the file says of every query: a line with the name, the lines of the result, an empty line."""
+    parts = ((HERE / "compiled.txt").read_text() + "\n").split("=== ")[1:]
+    return {name: text.removesuffix("\n") for name, text in (part.split("\n", 1) for part in parts)}
 
 
-def test_enough_names() -> None:
-    names = [name for name, _ in cases()]
-    assert len(names) == len(set(names)) >= 60
+CASES = cases()
 
 
-def test_golden() -> None:
-    assert compiled() == (HERE / "compiled.txt").read_text()
+def compiled(name: str) -> str:
+    return shown(compile_batch(CASES[name], CATALOG))
 
 
-def test_compiling_is_deterministic() -> None:
-    for _, sql in cases():
-        first, second = compile_batch(sql, CATALOG), compile_batch(sql, CATALOG)
-        assert first.fingerprint == second.fingerprint
-        assert first.matrix.tobytes() == second.matrix.tobytes()
+def test_every_query_has_its_result_and_no_other() -> None:
+    assert list(expected()) == list(CASES)
+    assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str) -> None:
+    assert compiled(name) == expected()[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiling_is_deterministic(name: str) -> None:
+    first, second = (compile_batch(CASES[name], CATALOG) for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+    assert first.matrix.tobytes() == second.matrix.tobytes()
 
 
 if __name__ == "__main__":
-    (HERE / "compiled.txt").write_text(compiled())
+    (HERE / "compiled.txt").write_text("\n".join(f"=== {name}\n{compiled(name)}" for name in CASES))
     sys.exit(0)

@@ -82,10 +82,10 @@ def calls(sql: str, wanted: type[SqlError] | None = None) -> int:
     sys.setprofile(seen)
     try:
         compile_batch(sql, CATALOG)
-        found = None
+        raised = None
     except SqlError as error:
-        found = type(error)
+        raised = type(error)
     finally:
         sys.setprofile(before)
-    assert found is wanted, found
+    assert raised is wanted, raised
     return count

@@ -62,12 +62,12 @@ def outcome(connection: Connection, sql: str) -> str:
     """ "explained", or the class of the error."""
     try:
         connection.explain(sql, epsilon=0.5)
-        found = "explained"
+        result = "explained"
     except errors.Error as error:
         assert not isinstance(error, errors.InternalError), error
         assert not isinstance(error, errors.SqlError) or error.hint
-        found = type(error).__name__
-    return found
+        result = type(error).__name__
+    return result
 
 
 def test_the_corpus_is_large() -> None:
@@ -81,8 +81,8 @@ def test_hostile(victim: Connection, sql: str) -> None:
 
 @pytest.mark.parametrize("number", range(1, 23))
 def test_tpch(warehouse: Connection, number: int) -> None:
-    found = outcome(warehouse, tpch.QUERIES[number - 1])
-    assert (found == "explained") == (number in (1, 6)), found
+    result = outcome(warehouse, tpch.QUERIES[number - 1])
+    assert (result == "explained") == (number in (1, 6)), result
 
 
 def test_nothing_was_charged(victim: Connection) -> None:

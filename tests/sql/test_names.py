@@ -68,11 +68,11 @@ def here() -> Iterator[tuple[duckdb.DuckDBPyConnection, Source, Catalog]]:
     database.close()
 
 
-def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
+def same(ours: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
     def shown(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
         return [[round(float(v), 3) if isinstance(v, int | float) else v for v in row] for row in rows]
 
-    return shown([tuple(v.item() if hasattr(v, "item") else v for v in row) for row in ours]) == shown(theirs)
+    return shown([tuple(v.item() if hasattr(v, "item") else v for v in row) for row in ours]) == shown(expected)
 
 
 VIEWS = [
@@ -163,16 +163,16 @@ def test_a_name_means_what_it_means_to_duckdb(
 ) -> None:
     database, source, catalog = here
     try:
-        theirs = database.execute(sql).fetchall()
+        expected = database.execute(sql).fetchall()
         names = [column[0] for column in database.description]
     except duckdb.Error:
-        theirs = None
+        expected = None
     try:
         workload = compile_batch(sql, catalog)
     except SqlError:
         return  # test_what_is_answered counts these
-    assert theirs is not None, "DuckDB refuses this"
-    assert same(exact_rows(workload, source), theirs)
+    assert expected is not None, "DuckDB refuses this"
+    assert same(exact_rows(workload, source), expected)
     assert [column.name for column in workload.queries[0].columns] == names
 
 
@@ -201,6 +201,6 @@ def test_the_order_of_statements_with_joins_does_not_matter(
     database, source, catalog = here
     workload = compile_batch(batch, catalog)
     for number, sql in enumerate(batch):
-        theirs = database.execute(sql).fetchall()
+        expected = database.execute(sql).fetchall()
         ours = [row for row in exact_rows(workload, source, number) if row[-1]]
-        assert same(ours, theirs)
+        assert same(ours, expected)

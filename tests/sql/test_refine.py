@@ -62,12 +62,12 @@ def test_a_common_cell_knows_its_cell_in_every_scan(seed: int) -> None:
             "income": None if rng.random() < 0.2 else int(rng.integers(-2, 22)),
             "state": None if rng.random() < 0.2 else (str(rng.choice([*WORDS, "NJX", "ZZ"])), 0),
         }
-        found = cell(list(common.axes.values()), common.cell_of, row)
+        common_cell = cell(list(common.axes.values()), common.cell_of, row)
         expected = [cell(list(grid.axes), grid.cell_of, row) for grid in grids]
-        if found < 0:
+        if common_cell < 0:
             assert expected == [-1, -1, -1]
         else:
-            assert [int(origin[found]) for origin in common.origins] == expected
+            assert [int(origin[common_cell]) for origin in common.origins] == expected
 
 
 def test_limits() -> None:
@@ -129,6 +129,6 @@ def test_subjects_are_table_states() -> None:
 
 def test_measures_with_other_clamps_are_other_axes() -> None:
     wide = (Column("age", "INTEGER", domain=Range(0, 200)), Column("s", "VARCHAR"))
-    mine, other = ({a.key for a in g.axes if a.key.startswith('["sum"')} for g in (grid(), grid(columns=wide)))
-    assert len(mine) == len(other) == 1
-    assert mine.isdisjoint(other)
+    narrow, other = ({a.key for a in g.axes if a.key.startswith('["sum"')} for g in (grid(), grid(columns=wide)))
+    assert len(narrow) == len(other) == 1
+    assert narrow.isdisjoint(other)

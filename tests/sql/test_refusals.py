@@ -117,6 +117,27 @@ def test_text_that_does_not_end_is_one_error_of_its_own(catalog: Catalog) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("SELECT 'a", "'a"),
+        ("SELECT \"it's", "\"it's"),
+        ("SELECT 'a', \"b\" -- it's\n, 'c", "'c"),
+        ("SELECT 'a' /* it's", "/* it's"),
+        ("SELECT 'it''s \"", "'it''s \""),
+        ("SELECT $$it's", "$$it's"),
+        ("SELECT $x$ 'a' $$", "$x$ 'a' $$"),
+        ("SELECT /* a */ 'b' /* \" */ 'c", "'c"),
+        ("SELECT /* a /* b */ c", "/* b */ c"),
+        ("SELECT E'a\\'", "'"),
+    ],
+)
+def test_what_is_not_closed_is_underlined_from_where_it_begins(catalog: Catalog, text: str, opening: str) -> None:
+    with pytest.raises(errors.SqlSyntaxError, match="not closed") as caught:
+        compile_batch(text, catalog)
+    assert caught.value.sql[caught.value.start : caught.value.end] == opening
+
+
 def test_no_more_errors_than_a_page(catalog: Catalog) -> None:
     with pytest.raises(errors.UnknownNameError) as caught:
         compile_batch(["SELECT count(nosuch) FROM t"] * 500, catalog)

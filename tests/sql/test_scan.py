@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tacit.errors import OperationalError, PolicyError
 from tacit.sql import Catalog, Column, Range, Source, Table, compile_batch, open_source
-from tacit.sql.backends.duckdb import render
+from tacit.sql.backends.duckdb.scan_sql import render
+from tacit.sql.backends.duckdb.text import quote
 from tacit.sql.scan import UNIT
-from tacit.sql.scratch import quote
 
 
 def catalog_of(source: Source, **changes: object) -> Catalog:
@@ -51,16 +51,16 @@ def test_at_most_k_rows_of_a_unit_and_none_without_a_unit() -> None:
 
 def test_the_rows_of_a_unit_that_are_kept_do_not_depend_on_the_batch_or_on_other_units() -> None:
     rows = [(unit, value) for unit in range(6) for value in range(10)]
-    kept: Callable[..., np.ndarray] = lambda rows, extra="", **k: counts(  # noqa: E731
+    chosen: Callable[..., np.ndarray] = lambda rows, extra="", **k: counts(  # noqa: E731
         rows, "a INTEGER, b INTEGER", "SELECT b, count(*) FROM v WHERE a = 3 GROUP BY b" + extra,
         privacy_unit="a", max_rows_per_unit=3, **k,
     )[:11]  # fmt: skip
-    first = kept(rows)
+    first = chosen(rows)
     assert first.sum() == 3
-    np.testing.assert_array_equal(first, kept(rows[::-1]))
-    np.testing.assert_array_equal(first, kept([r for r in rows if r[0] >= 3]))
-    np.testing.assert_array_equal(first, kept(rows, "; SELECT sum(b) FROM v WHERE b > 4"))
-    different = [kept(rows, salt=bytes([salt])) for salt in range(8)]
+    np.testing.assert_array_equal(first, chosen(rows[::-1]))
+    np.testing.assert_array_equal(first, chosen([r for r in rows if r[0] >= 3]))
+    np.testing.assert_array_equal(first, chosen(rows, "; SELECT sum(b) FROM v WHERE b > 4"))
+    different = [chosen(rows, salt=bytes([salt])) for salt in range(8)]
     assert any(not np.array_equal(first, other) for other in different), "the salt decides which rows are kept"
 
 
@@ -191,6 +191,6 @@ def test_many_cuts_are_looked_up_exactly(
     (scan,) = workload.scans
     assert "list_extract" in render(scan, b"", lambda table, wanted: quote(table.name))
     ours = workload.matrix @ source.count(scan, b"")
-    theirs = [database.execute(query).fetchone()[0] for query in queries]  # type: ignore[index]
+    expected = [database.execute(query).fetchone()[0] for query in queries]  # type: ignore[index]
     rows = [query.columns[0].output.rows[0] for query in workload.queries]  # type: ignore[union-attr]
-    np.testing.assert_array_equal(ours[rows], theirs)
+    np.testing.assert_array_equal(ours[rows], expected)

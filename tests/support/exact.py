@@ -24,11 +24,11 @@ def exact_rows(workload: Workload, source: Source, number: int = 0) -> list[tupl
     query, values = workload.queries[number], exact_values_of(workload, source)
     keys = key_frame(query)
     columns = [pd.Series(exact_values(query, column.output, keys, values)) for column in query.columns]
-    kept = list(range(len(query.groups)))
+    rows = list(range(len(query.groups)))
     if query.arrangement is not None:
-        kept = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, values))
+        rows = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, values))
     shown = [
         [group[column.output.index] for group in query.groups] if isinstance(column.output, Key) else list(values)
         for column, values in zip(query.columns, columns, strict=True)
     ]
-    return [tuple(column[i] for column in shown) for i in kept]
+    return [tuple(column[i] for column in shown) for i in rows]

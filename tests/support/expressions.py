@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 from tacit.errors import SqlError
-from tacit.sql import scratch
-from tacit.sql.functions import CASTS, NAMED, RULES, Constant, Rule, Unit, Value, kind_of
+from tacit.sql import dialect
+from tacit.sql.backends.duckdb.functions import BY_NAME, BY_NODE, CASTS
+from tacit.sql.dialect import kind_of
+from tacit.sql.signature import ConstantArgument, DatePart, Signature, Value
 from tacit.sql.total import Prover
 
 SOME = (
@@ -37,7 +39,7 @@ def refuse(kind: type[SqlError], node: exp.Expr, message: str, hint: str) -> Sql
 
 def bound(node: exp.Expr) -> str | None:
     columns = {part.name for part in node.find_all(exp.Column)}
-    return scratch.type_of(node.sql("duckdb"), tuple((name, TYPE_OF[name]) for name in columns))
+    return dialect.type_of(node.sql("duckdb"), tuple((name, TYPE_OF[name]) for name in columns))
 
 
 PROVER = Prover(
@@ -51,36 +53,36 @@ PROVER = Prover(
 def accepted(node: exp.Expr) -> Value | None:
     """What is known of an expression that may reach the scan; None for one that may not."""
     try:
-        known = PROVER.prove(node)
+        proven = PROVER.prove(node)
     except SqlError:
         return None
-    return known if bound(node) is not None else None
+    return proven if bound(node) is not None else None
 
 
-def built(node: type[exp.Expr] | str, rule: Rule, types: tuple[str, ...]) -> Iterator[exp.Expr]:
+def built(node: type[exp.Expr] | str, signature: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
     """The function over columns of these types, with every kind of constant argument."""
-    free = [name for name, takes in rule.takes.items() if not isinstance(takes, Constant | Unit)]
+    free = [name for name, takes in signature.takes.items() if not isinstance(takes, ConstantArgument | DatePart)]
     arguments: dict[str, list[exp.Expr]] = {}
     for name, type_ in zip(free, types, strict=True):
         arguments[name] = [exp.column(column(type_))]
-    for name, takes in rule.takes.items():
-        if isinstance(takes, Unit):
+    for name, takes in signature.takes.items():
+        if isinstance(takes, DatePart):
             arguments[name] = [exp.Literal.string(unit) if name == "0" else exp.Var(this=unit) for unit in takes.names]
-        elif isinstance(takes, Constant):
+        elif isinstance(takes, ConstantArgument):
             arguments[name] = [exp.maybe_parse(text, dialect="duckdb") for text in PATTERNS]
     for chosen in itertools.product(*arguments.values()):
         named = {name: argument.copy() for name, argument in zip(arguments, chosen, strict=True)}
         if isinstance(node, str):
-            yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(rule.takes))])
+            yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(signature.takes))])
         else:
             yield node(**{name: [v, v.copy()] if name == "expressions" else v for name, v in named.items()})
 
 
-def free_arguments(rule: Rule) -> int:
-    return sum(not isinstance(takes, Constant | Unit) for takes in rule.takes.values())
+def free_arguments(signature: Signature) -> int:
+    return sum(not isinstance(takes, ConstantArgument | DatePart) for takes in signature.takes.values())
 
 
-ENTRIES: list[tuple[type[exp.Expr] | str, Rule]] = [*RULES.items(), *NAMED.items()]
+ENTRIES: list[tuple[type[exp.Expr] | str, Signature]] = [*BY_NODE.items(), *BY_NAME.items()]
 
 
 def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
@@ -90,9 +92,9 @@ def nested(rng: random.Random, depth: int, types: tuple[str, ...]) -> exp.Expr:
     inner = [nested(rng, depth - 1, types) for _ in range(3)]
     kinds = [PROVER.prove(part).kind for part in inner]
     for _ in range(60):
-        found = _grown(rng, inner, kinds)
-        if found is not None and accepted(found) is not None:
-            return found
+        grown = _grown(rng, inner, kinds)
+        if grown is not None and accepted(grown) is not None:
+            return grown
     return inner[0]
 
 
@@ -104,12 +106,12 @@ def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.E
     if form < 0.24:
         asked = exp.Is(this=inner[2].copy(), expression=exp.Null())
         return exp.Case(ifs=[exp.If(this=asked, true=inner[0].copy())], default=inner[1].copy())
-    node, rule = rng.choice(ENTRIES)
-    free = [takes for takes in rule.takes.values() if not isinstance(takes, Constant | Unit)]
+    node, signature = rng.choice(ENTRIES)
+    free = [takes for takes in signature.takes.values() if not isinstance(takes, ConstantArgument | DatePart)]
     if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
         return None
-    chosen = rng.choice(list(built(node, rule, ("INTEGER",) * len(free))))
-    for own, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
-        if own.parent is not None:
-            own.replace(part.copy())
+    chosen = rng.choice(list(built(node, signature, ("INTEGER",) * len(free))))
+    for place, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
+        if place.parent is not None:
+            place.replace(part.copy())
     return chosen

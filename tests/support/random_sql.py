@@ -96,14 +96,14 @@ class Writer:
         rng = self.rng
         kind = rng.choices(range(12), [40, 8, 8, 8, 8, 8, 8, 6, 6, 8, 5, 5])[0]
         name = rng.choice(["t", "t", "c", "c", "nothing"])
-        own = tuple((c, c) for c in T_COLUMNS)
+        stored = tuple((c, c) for c in T_COLUMNS)
         tidy = name == "c"
         if kind == 0:
             alias = rng.choice(["", " AS x", " y", ' AS "Quoted"'])
             label = {"": name, " AS x": "X", " y": "y", ' AS "Quoted"': '"Quoted"'}[alias]
             columns = tuple((rng.choice([c, c, f"{label}.{c}", c if c[0] == '"' else c.upper()]), c) for c in T_COLUMNS)
             return Relation(rng.choice([name, f"main.{name}"]) + alias, columns, tidy)
-        plain = Relation(name, own, tidy)
+        plain = Relation(name, stored, tidy)
         if kind in (1, 2):
             where = f" WHERE {self.predicate(plain, 1)}" if rng.random() < 0.7 else ""
             shown = rng.sample(T_COLUMNS, 9)
@@ -112,14 +112,14 @@ class Writer:
                 (item.rpartition(" ")[2] if " AS " in item else item, c) for item, c in zip(items, shown, strict=True)
             ]
             if rng.random() < 0.3:
-                items, names = ["*"], list(own)
+                items, names = ["*"], list(stored)
             inner = f"SELECT {', '.join(items)} FROM {name}{where}"
             if kind == 1:
                 return Relation("z", tuple(names), tidy, f"WITH z AS ({inner}) ")
             return Relation(f"({inner}) AS z", tuple(names), tidy)
         if kind == 3:
             extra = f"WITH a AS (SELECT * FROM {name} WHERE {self.atom(plain)}), z AS (SELECT * FROM a) "
-            return Relation("z", own, tidy, extra)
+            return Relation("z", stored, tidy, extra)
         if kind == 9:
             return self.renamed(name, tidy)
         if kind == 10:
@@ -345,12 +345,12 @@ class Writer:
         if kind == 3:
             count = f"count_if({self.predicate(r, 1)})"
             return count, f"coalesce({count}, 0)", 0.0
-        found = self.value(r)
-        if found is None:
+        value = self.value(r)
+        if value is None:
             return "count(*)", "count(*)", 0.0
-        ours, theirs, width = found
+        text, truth, width = value
         tail = self.filter(r)
-        return f"SUM({ours}){tail}", f"coalesce(sum({theirs}){tail}, 0)", width * 1e-5
+        return f"SUM({text}){tail}", f"coalesce(sum({truth}){tail}, 0)", width * 1e-5
 
     def output(self, r: Relation) -> Pair:
         """One item of the SELECT list."""
@@ -360,18 +360,18 @@ class Writer:
         if kind <= 6:
             return a, a2, ta
         if kind <= 9:
-            found = self.value(r)
-            if found is None:
+            value = self.value(r)
+            if value is None:
                 return a, a2, ta
-            ours, theirs, width = found
+            text, truth, width = value
             tail = self.filter(r)
             if kind == 7:
                 name, scale = rng.choice([("variance", 1), ("var_pop", 1), ("stddev", 0), ("stddev_pop", 0)])
                 off = 1e-4 * width * width if scale else 0.02 * width
-                return f"{name}({ours}){tail}", f"{name}({theirs}){tail}", off + 1e-6
+                return f"{name}({text}){tail}", f"{name}({truth}){tail}", off + 1e-6
             wrap = rng.choice(["{}", "{}", "round({}, 2)", "coalesce({}, -1)", "{} + 1"])
             off = 1e-6 * width + (0.011 if "round" in wrap else 0.0) + 1e-9
-            return wrap.format(f"AVG({ours}){tail}"), wrap.format(f"avg({theirs}){tail}"), off
+            return wrap.format(f"AVG({text}){tail}"), wrap.format(f"avg({truth}){tail}"), off
         b, b2, tb = self.linear(r)
         if kind == 10:
             return f"{a} - 2 * {b} + 1", f"{a2} - 2 * {b2} + 1", ta + 2 * tb
@@ -422,14 +422,14 @@ class Writer:
         r = self.relation()
         keys: dict[str, str] = {}
         for _ in range(rng.choice([0, 0, 0, 1, 1, 1, 2])):
-            found = self.key(r)
-            if found is not None:
-                keys[found[0]] = found[1]
+            key = self.key(r)
+            if key is not None:
+                keys[key[0]] = key[1]
         outputs = [self.output(r) for _ in range(rng.randint(1, 2))]
         where = f" WHERE {self.predicate(r)}" if rng.random() < 0.8 else ""
         if not keys and rng.random() < 0.06:
             return self.union(r, outputs[0], where)
-        items: list[Pair] = [(ours, theirs, -1.0) for ours, theirs in keys.items()] + outputs
+        items: list[Pair] = [(text, truth, -1.0) for text, truth in keys.items()] + outputs
         rng.shuffle(items)
         aliased = [rng.random() < 0.4 for _ in items]
         names = [f"col_{i}" for i in range(len(items))]

@@ -1,4 +1,4 @@
-"""An empty DuckDB of our own, so that constants, names and dtypes are DuckDB's and not our idea of them.
+"""An empty DuckDB in memory, asked for constants, names and dtypes, so that they are DuckDB's in every detail.
 
 It holds no table of the user's and reads nothing from outside; all it ever sees are constants of the batch and
 of the policy.
@@ -16,6 +16,8 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from .text import guarded, literal, quote
+
 SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -23,7 +25,7 @@ SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 """What every DuckDB that tacit opens is opened with: no files, no network."""
 
-Named = tuple[str, tuple[tuple[str, str], ...]]
+RelationShape = tuple[str, tuple[tuple[str, str], ...]]
 """A relation's name, and the name and type of each of its columns."""
 
 REFUSALS = (duckdb.Error, OverflowError, ValueError)
@@ -33,7 +35,7 @@ _local = threading.local()
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """Times are UTC wherever the machine stands, no optimizer looks at rows, and nothing of that can be changed."""
+    """Set UTC and no optimizer, and lock the configuration: neither the machine nor a query can change it."""
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return  # a file that this process has open already is one DuckDB for all its connections
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -41,7 +43,7 @@ def lock(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
+def database() -> duckdb.DuckDBPyConnection:
     connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
     if connection is None:
         connection = duckdb.connect(":memory:", config={**SAFE_CONFIG, "threads": 1})
@@ -50,52 +52,20 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-_MEANING = (
-    "default_collation", "integer_division", "ieee_floating_point_ops", "error_on_division_by_zero", "default_order",
-    "default_null_order", "null_order", "scalar_subquery_error_on_multiple_rows", "order_by_non_integer_literal",
-    "regex_match_operator_semantics", "dialect_compatibility_mode", "disable_timestamptz_casts", "max_execution_time",
-    "legacy_disable_null_type", "max_expression_depth", "preserve_identifier_case", "binary_as_string",
-)  # fmt: skip
-"""The settings of DuckDB that change what SQL means, or whether it fails."""
-
-
-@lru_cache(maxsize=1)
-def meaning() -> dict[str, str]:
-    """The values of those settings that batches are compiled for: DuckDB's own, UTC, and no optimizer.
-
-    The optimizer looks at statistics of the rows and computes what they make constant while it plans, outside every
-    ``TRY``: ``(i IS NULL) BETWEEN 'a' AND 'b'`` failed exactly when no row had a NULL. It also takes parts that occur
-    twice out of their ``TRY``. The scan that tacit writes needs none of it (benchmarks/scan.py).
-    """
-    rows = _connection().execute("SELECT name, value FROM duckdb_settings()").fetchall()
-    own = {name: value or "" for name, value in rows if name in _MEANING}
-    return own | {"TimeZone": "UTC", "Calendar": "gregorian", "enable_optimizer": "false"}
-
-
-def quote(name: str) -> str:
-    """An identifier, quoted."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A string constant, quoted."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 @lru_cache(maxsize=65536)
 def cast_text(text: str, type_: str) -> Any:
-    """What DuckDB makes of ``CAST('text' AS type)``, or None when it makes nothing of it (or an infinite date)."""
+    """What DuckDB makes of ``CAST('text' AS type)``, or None when it refuses (or gives an infinite date)."""
     if type_ in ("DATE", "TIMESTAMP"):
-        found = fold(f"TRY_CAST({literal(text)} AS {type_})")
-        return found[0] if found is not None else None
-    return _connection().execute(f"SELECT TRY_CAST($1 AS {type_})", [text]).fetchone()[0]  # type: ignore[index]
+        result = fold(f"TRY_CAST({literal(text)} AS {type_})")
+        return result[0] if result is not None else None
+    return database().execute(f"SELECT TRY_CAST($1 AS {type_})", [text]).fetchone()[0]  # type: ignore[index]
 
 
 @lru_cache(maxsize=4096)
 def fold(expression: str) -> tuple[Any, str] | None:
     """Value and type of an expression without columns; None when DuckDB refuses to evaluate it."""
     try:
-        row = _connection().execute(f"SELECT v, typeof(v) FROM (SELECT {expression} AS v)").fetchone()  # noqa: S608
+        row = database().execute(f"SELECT v, typeof(v) FROM (SELECT {expression} AS v)").fetchone()  # noqa: S608
         assert row is not None
         if row[1] in ("DATE", "TIMESTAMP") and row[0] is not None and not _finite(expression):
             return None  # Python has no date for it and would give its last one
@@ -105,14 +75,14 @@ def fold(expression: str) -> tuple[Any, str] | None:
 
 
 def _finite(expression: str) -> bool:
-    row = _connection().execute(f"SELECT isfinite({expression})").fetchone()
+    row = database().execute(f"SELECT isfinite({expression})").fetchone()
     return bool(row and row[0])
 
 
 def fold_list(expressions: list[str]) -> list[Any] | None:
     """The values of many expressions without columns."""
-    found = fold("[" + ", ".join(expressions) + "]")
-    return None if found is None else list(found[0])
+    result = fold("[" + ", ".join(expressions) + "]")
+    return None if result is None else list(result[0])
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +90,7 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     """The type of an expression over columns of the given names and types; None when DuckDB has none for it."""
     nulls = ", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1"
     try:
-        row = _connection().execute(f"SELECT typeof({expression}) FROM (SELECT {nulls})").fetchone()  # noqa: S608
+        row = database().execute(f"SELECT typeof({expression}) FROM (SELECT {nulls})").fetchone()  # noqa: S608
     except REFUSALS:
         return None
     return str(row[0]) if row else None
@@ -130,7 +100,7 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
 def has_dtype(type_: str) -> bool:
     """Whether DuckDB can hand a column of this type over as part of a frame."""
     try:
-        _connection().execute(f"SELECT CAST(NULL AS {type_})").df()
+        database().execute(f"SELECT CAST(NULL AS {type_})").df()
     except duckdb.Error:
         return type_ == '"NULL"'
     return True
@@ -139,7 +109,7 @@ def has_dtype(type_: str) -> bool:
 def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]], ...]) -> tuple[Any, ...] | None:
     """What an expression makes of all combinations of listed values: distinct, without NULL, in order of appearance."""
     frames = [frame((name,), (type_,), tuple((v,) for v in values)) for name, type_, values in columns]
-    connection = _connection().cursor()
+    connection = database().cursor()
     try:
         for i, values in enumerate(frames):
             connection.register(f"listed_{i}", values.assign(**{f"ordinal_{i}": range(len(values))}))
@@ -148,8 +118,8 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
             f"(SELECT CAST({quote(name)} AS {type_}) AS {quote(name)}, ordinal_{i} FROM listed_{i})"  # noqa: S608
             for i, (name, type_, _) in enumerate(columns)
         )
-        found = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
-        if any(isinstance(value, date) for (value,) in found):  # an infinite one would look like Python's last or first
+        rows = connection.execute(f"SELECT {expression} FROM {source} ORDER BY {orders}").fetchall()  # noqa: S608
+        if any(isinstance(value, date) for (value,) in rows):  # an infinite one would look like Python's last or first
             finite = f"SELECT count(*) FROM {source} WHERE NOT isfinite({expression})"  # noqa: S608
             if connection.execute(finite).fetchall() != [(0,)]:
                 return None
@@ -157,16 +127,16 @@ def map_values(expression: str, columns: tuple[tuple[str, str, tuple[Any, ...]],
         return None
     finally:
         connection.close()
-    return distinct(value for (value,) in found)
+    return distinct(value for (value,) in rows)
 
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     """The different values as DuckDB tells them apart, without NULL, in order of appearance: all NaN are one."""
-    found: dict[Any, Any] = {}
+    different: dict[Any, Any] = {}
     for value in values:
         if value is not None:
-            found.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
-    return tuple(found.values())
+            different.setdefault("nan" if isinstance(value, float) and math.isnan(value) else (value,), value)
+    return tuple(different.values())
 
 
 def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series:
@@ -174,10 +144,10 @@ def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series
 
     The frame gets a column ``ordinal``. An error that a released value causes becomes NULL.
     """
-    connection = _connection().cursor()
+    connection = database().cursor()
     try:
         connection.register("released", table.assign(ordinal=range(len(table))))
-        sql = query or f"SELECT TRY({expression}) FROM released ORDER BY ordinal"  # noqa: S608
+        sql = query or f"SELECT {guarded(expression)} FROM released ORDER BY ordinal"  # noqa: S608
         result: pd.Series = connection.execute(sql).df().iloc[:, 0]
         return result
     finally:
@@ -185,16 +155,18 @@ def evaluate(expression: str, table: pd.DataFrame, query: str = "") -> pd.Series
 
 
 @lru_cache(maxsize=4096)
-def display_name(expression: str, relations: tuple[Named, ...], tables: tuple[Named, ...] = ()) -> str | None:
+def display_name(
+    expression: str, relations: tuple[RelationShape, ...], tables: tuple[RelationShape, ...] = ()
+) -> str | None:
     """The name DuckDB gives to an unnamed output column; None when it cannot say.
 
-    ``relations`` are what FROM brings in, ``tables`` what subqueries of the expression read: (name, columns).
+    ``relations`` are those of FROM, ``tables`` those that subqueries of the expression read: (name, columns).
     """
     source = ", ".join(f"({_nulls(columns)}) AS {quote(name)}" for name, columns in relations)
-    known = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)
-    query = f"{f'WITH {known} ' if known else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
+    ctes = ", ".join(f"{quote(name)} AS ({_nulls(columns)})" for name, columns in tables)
+    query = f"{f'WITH {ctes} ' if ctes else ''}SELECT {expression}{f' FROM {source}' if source else ''} LIMIT 0"  # noqa: S608
     try:
-        return str(_connection().execute(query).description[0][0])
+        return str(database().execute(query).description[0][0])
     except REFUSALS:
         return None
 
@@ -204,12 +176,12 @@ def _nulls(columns: tuple[tuple[str, str], ...]) -> str:
 
 
 def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
-    """A frame of constants with the dtypes that DuckDB's own frame would have."""
+    """A frame of constants with the dtypes that DuckDB's frame would have."""
     casts = ", ".join(f"CAST(c{i} AS {t}) AS {quote(n)}" for i, (n, t) in enumerate(zip(names, types, strict=True)))
     heads = ", ".join(f"c{i}" for i in range(len(names)))
     places = "(?" + ", ?" * len(names) + ")"
     values = ", ".join([places] * len(rows))
     query = f"SELECT {casts} FROM (VALUES {values}) AS v(ordinal, {heads}) ORDER BY ordinal"  # noqa: S608
     flat = [value for ordinal, row in enumerate(rows) for value in (ordinal, *row)]
-    result: pd.DataFrame = _connection().execute(query, flat).df()
+    result: pd.DataFrame = database().execute(query, flat).df()
     return result

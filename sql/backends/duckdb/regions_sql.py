@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..ordering import Cut, Ordering
-from ..regions import Regions
-from ..scratch import fold_list
+from ...ordering import Cut, Ordering
+from ...regions import Regions
+from .scratch import fold_list
 
 _TREE = 24
 """Up to so many cuts the tree is faster."""
@@ -26,12 +26,12 @@ def region_sql(regions: Regions) -> str:
     column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
-    found = None
+    region = None
     if regions.order is not None and len(regions.cuts) > _TREE and regions.order.kind in ("number", "moment"):
-        found = _lookup(column, regions.order, regions.cuts, regions.region_of_piece)
-    if found is None:
-        found = _tree(column, regions.order, regions.cuts, regions.region_of_piece)
-    return f"CASE WHEN {column} IS NULL THEN {regions.count - 1} ELSE {found} END"
+        region = _lookup(column, regions.order, regions.cuts, regions.region_of_piece)
+    if region is None:
+        region = _tree(column, regions.order, regions.cuts, regions.region_of_piece)
+    return f"CASE WHEN {column} IS NULL THEN {regions.count - 1} ELSE {region} END"
 
 
 def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:
@@ -53,7 +53,7 @@ def _lookup(column: str, order: Ordering, cuts: Sequence[Cut], region: Sequence[
 
     The slot is computed in floating point and may be off by a little, but it is a monotone function of the value, and
     DuckDB computes the slots of the cuts by the same expression: a cut in a lower slot is at most the value, a cut in a
-    higher one is above it, and those in the value's own slot are compared exactly. So rounding cannot misplace a value.
+    higher one is above it, and those in the value's slot are compared exactly. So rounding cannot misplace a value.
     """
     literals = [order.literal(cut) for cut in cuts]
     first, last = literals[0], literals[-1]

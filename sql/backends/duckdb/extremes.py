@@ -1,12 +1,16 @@
-"""The values of each type that are most likely to hurt a computation: its ends, NULL, NaN, infinities, odd texts.
+"""The values of each type that are most likely to make a computation fail: its ends, NULL, NaN, infinities, odd texts.
 
-A scan is rehearsed on rows made of these before anything is charged (``backends/duckdb.py``), and the tests of the list
-of functions run over them. They are written by us and say nothing about the data.
+A scan is rehearsed on rows made of these before anything is charged (``DuckDBSource.rehearse``), and the tests of the
+list of functions run over them. They are constants of this file and say nothing about the data.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+
+from ...catalog import Table
+from .text import quote
 
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _MOMENTS = ("'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54'", "'1970-01-01'")
@@ -54,3 +58,15 @@ def extremes(type_: str) -> tuple[str, ...]:
     elif match := re.match(r"ENUM\(('(?:[^']|'')*')", type_):
         listed = (match[1],)
     return (*listed, "NULL")
+
+
+def rehearsal(table: Table, wanted: Collection[str]) -> str:
+    """Rows of extreme values in place of a stored table; each row combines other values."""
+    values = [(c, extremes(c.type)) for c in table.columns if c.name in wanted]
+    rows = " UNION ALL ".join(
+        "SELECT 1 AS one"
+        + "".join(f", CAST({v[(i + j) % len(v)]} AS {c.type}) AS {quote(c.name)}" for j, (c, v) in enumerate(values))
+        for i in range(max((len(v) for _, v in values), default=1))
+    )
+    names = ", ".join(quote(c.name) for c, _ in values)
+    return f"(SELECT {names or 'one'} FROM ({rows}))"  # noqa: S608

@@ -6,114 +6,19 @@ pattern that is wrong only when it is used (``LIKE … ESCAPE``), a text that ou
 the scan only if every function in it is on this list *for the kinds of its arguments*, everything that could be wrong
 about a constant argument was looked at, and no text can become much longer than what was read.
 
-The list is data: ``RULES`` by sqlglot's node, ``NAMED`` by name. ``tests/sql/test_functions.py`` runs every entry over
-every type of the kinds it takes and over the extreme values of each, and no exception of any kind may come out.
-
-Kinds of values, by DuckDB type:
-
-    truth    BOOLEAN
-    number   whole numbers of any size, FLOAT, DOUBLE, DECIMAL
-    text     VARCHAR, ENUM
-    day      DATE
-    moment   TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS
-    time     TIME
-    span     INTERVAL
-    opaque   TIMESTAMP WITH TIME ZONE, UUID: compared with their like, and nothing else
-    null     the type of a bare NULL, which goes with every kind
-    other    everything else: tacit only asks whether it IS NULL
+The list is data, and adding a function is one entry: in ``BY_NODE`` where sqlglot has a node of its own for the
+function, in ``BY_NAME`` where it only has its name. ``tests/sql/test_functions.py`` runs every entry over every type of
+the kinds it takes and over the extreme values of each, and no exception of any kind may come out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
-Kinds = frozenset[str]
-
-_KIND_OF = {
-    "BOOLEAN": "truth",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "number"),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "number"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "number"),
-    **dict.fromkeys(("VARCHAR", "ENUM"), "text"),
-    "DATE": "day",
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "moment"),
-    "TIME": "time",
-    "INTERVAL": "span",
-    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "UUID"), "opaque"),
-    '"NULL"': "null",
-}
-
-
-def kind_of(type_: str) -> str:
-    """The kind of a DuckDB type.
-
-    >>> kind_of("DECIMAL(10,2)"), kind_of("ENUM('a', 'b')"), kind_of("INTEGER[]"), kind_of("JSON")
-    ('number', 'text', 'other', 'other')
-    """
-    return "other" if type_.endswith("]") else _KIND_OF.get(type_.partition("(")[0], "other")
-
-
-def is_key(type_: str) -> bool:
-    """Whether two values of a type are equal exactly when DuckDB groups, joins and hashes them alike.
-
-    Not so for VARIANT, whose equal values have different hashes; and an INTERVAL of 30 days equals one month.
-    """
-    return kind_of(type_) not in ("span", "other", "null")
-
-
-@dataclass(frozen=True)
-class Value:
-    """What is known of an expression before any row is seen."""
-
-    kind: str
-    times: int = 0
-    """A text is at most ``times`` as long as the longest text that it is made from, plus ``plus`` bytes."""
-    plus: int = 0
-    constant: bool = True
-    made: bool = False
-    """Whether a function builds a text somewhere in it."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """An argument that must be a constant of these kinds; ``holds`` looks at its value."""
-
-    kinds: Kinds
-    holds: Callable[[object], bool] = lambda value: True
-
-
-@dataclass(frozen=True)
-class Unit:
-    """An argument that is the name of a part of a date."""
-
-    names: frozenset[str]
-
-
-Takes = Kinds | Constant | Unit
-Gives = str | Callable[[Sequence[Value]], "str | None"]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One function: the arguments that it takes, by sqlglot's names, and the kind that it gives.
-
-    ``gives`` is a kind, or a function of the arguments that says None for a combination that is not on the list, or
-    ``bound``: the kind of the type that DuckDB's binder finds. An argument that is not named here, and is given, is
-    refused.
-    """
-
-    takes: Mapping[str, Takes]
-    gives: Gives
-    flags: frozenset[str] = frozenset()
-    """Arguments that are no expressions and mean no harm."""
-    grows: Callable[[Sequence[Value], exp.Expr], tuple[int, int]] | None = None
-    """How long the text can be that is made; None when none is made that is longer than an argument."""
-    makes: bool = False
-    """Whether it builds a new text."""
+from ...signature import LONGEST_WORD, ConstantArgument, DatePart, Gives, Kinds, Signature, Takes, Value
 
 
 def _kinds(*names: str) -> Kinds:
@@ -126,7 +31,7 @@ NUMBER = _kinds("number")
 TEXT = _kinds("text")
 DAY = _kinds("day", "moment")
 CLOCK = _kinds("day", "moment", "time")
-PLAIN = _kinds("truth", "number", "text", "day", "moment", "time", "span")
+PLAIN = _kinds("truth", "number", "text", "day", "moment", "time", "interval")
 ANY = PLAIN | {"opaque"}
 WORDS = _kinds("truth", "number", "text", "day")
 """What can be written as a text. A TIMESTAMP before the year 290,309 BC, which DuckDB stores, it cannot write: the cast
@@ -139,31 +44,31 @@ STEPS = frozenset(_DAY_PARTS | _CLOCK_PARTS | _PLURALS)
 """What date_trunc and date_diff count in."""
 PARTS = STEPS | {"dow", "isodow", "dayofweek", "doy", "dayofyear", "weekday", "epoch", "era", "yearweek", "julian"}
 """What extract and date_part take of a date or a timestamp; time zones are not among them."""
-SPANS = STEPS - {"isoyear", "millenniums"}
+INTERVAL_UNITS = STEPS - {"isoyear", "millenniums"}
 """What an INTERVAL is written in."""
 
 _SUMS: dict[tuple[str, str], str] = {
     ("number", "number"): "number",
     ("day", "number"): "day",
     ("number", "day"): "day",
-    ("day", "span"): "moment",
-    ("span", "day"): "moment",
-    ("moment", "span"): "moment",
-    ("span", "moment"): "moment",
-    ("time", "span"): "time",
-    ("span", "span"): "span",
+    ("day", "interval"): "moment",
+    ("interval", "day"): "moment",
+    ("moment", "interval"): "moment",
+    ("interval", "moment"): "moment",
+    ("time", "interval"): "time",
+    ("interval", "interval"): "interval",
 }
 _DIFFERENCES: dict[tuple[str, str], str] = {
     ("number", "number"): "number",
     ("day", "number"): "day",
     ("day", "day"): "number",
-    ("moment", "moment"): "span",
-    ("day", "moment"): "span",
-    ("moment", "day"): "span",
-    ("day", "span"): "moment",
-    ("moment", "span"): "moment",
-    ("time", "span"): "time",
-    ("span", "span"): "span",
+    ("moment", "moment"): "interval",
+    ("day", "moment"): "interval",
+    ("moment", "day"): "interval",
+    ("day", "interval"): "moment",
+    ("moment", "interval"): "moment",
+    ("time", "interval"): "time",
+    ("interval", "interval"): "interval",
 }
 
 
@@ -187,10 +92,6 @@ def _compared(arguments: Sequence[Value]) -> str | None:
 
 def _longest(arguments: Sequence[Value]) -> tuple[int, int]:
     return max((a.times for a in arguments), default=0), max((a.plus for a in arguments), default=0)
-
-
-LONGEST_WORD = 64
-"""No number, date or truth value is written with more characters."""
 
 
 def _joined(arguments: Sequence[Value], _: exp.Expr) -> tuple[int, int]:
@@ -235,36 +136,38 @@ def _are_flags(value: object) -> bool:
     return isinstance(value, str) and set(value) <= set("cilmnps")
 
 
-def _unary(kinds: Kinds, gives: str = "number") -> Rule:
-    return Rule({"this": kinds}, gives)
+def _unary(kinds: Kinds, gives: str = "number") -> Signature:
+    return Signature({"this": kinds}, gives)
 
 
-def _binary(kinds: Kinds, gives: Gives, flags: str = "") -> Rule:
-    return Rule({"this": kinds, "expression": kinds}, gives, frozenset(flags.split()))
+def _binary(kinds: Kinds, gives: Gives, flags: str = "") -> Signature:
+    return Signature({"this": kinds, "expression": kinds}, gives, frozenset(flags.split()))
 
 
 _COMPARISON = _binary(ANY, _compared)
-_MATCH = Rule({"this": TEXT, "expression": TEXT}, "truth", frozenset({"negate"}))
-_PATTERN = Rule({"this": TEXT, "expression": Constant(TEXT)}, "truth")
-_EXTREME = Rule({"this": PLAIN, "expressions": PLAIN}, "bound", frozenset({"ignore_nulls"}))
+_MATCH = Signature({"this": TEXT, "expression": TEXT}, "truth", frozenset({"negate"}))
+_PATTERN = Signature({"this": TEXT, "expression": ConstantArgument(TEXT)}, "truth")
+_EXTREME = Signature({"this": PLAIN, "expressions": PLAIN}, "bound", frozenset({"ignore_nulls"}))
 
-RULES: dict[type[exp.Expr], Rule] = {
+BY_NODE: dict[type[exp.Expr], Signature] = {
     exp.And: _binary(TRUTH, "truth"),
     exp.Or: _binary(TRUTH, "truth"),
     exp.Not: _unary(TRUTH, "truth"),
-    exp.Is: Rule({"this": ANY | {"other"}, "expression": Constant(_kinds("truth"))}, "truth"),
+    exp.Is: Signature({"this": ANY | {"other"}, "expression": ConstantArgument(_kinds("truth"))}, "truth"),
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _COMPARISON),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _COMPARISON),
-    exp.In: Rule({"this": ANY, "expressions": ANY}, _compared),
-    exp.Between: Rule({"this": ANY, "low": ANY, "high": ANY}, _compared, frozenset({"symmetric"})),
+    exp.In: Signature({"this": ANY, "expressions": ANY}, _compared),
+    exp.Between: Signature({"this": ANY, "low": ANY, "high": ANY}, _compared, frozenset({"symmetric"})),
     **dict.fromkeys((exp.Like, exp.ILike, exp.Glob), _MATCH),
     **dict.fromkeys((exp.SimilarTo, exp.RegexpFullMatch), _PATTERN),
-    exp.RegexpLike: Rule({"this": TEXT, "expression": Constant(TEXT), "flag": Constant(TEXT, _are_flags)}, "truth"),
+    exp.RegexpLike: Signature(
+        {"this": TEXT, "expression": ConstantArgument(TEXT), "flag": ConstantArgument(TEXT, _are_flags)}, "truth"
+    ),
     # choice
-    exp.Coalesce: Rule({"this": PLAIN, "expressions": PLAIN}, "bound"),
+    exp.Coalesce: Signature({"this": PLAIN, "expressions": PLAIN}, "bound"),
     exp.Greatest: _EXTREME,
     exp.Least: _EXTREME,
-    exp.Nullif: Rule({"this": PLAIN, "expression": PLAIN}, "bound"),
+    exp.Nullif: Signature({"this": PLAIN, "expression": PLAIN}, "bound"),
     # numbers
     exp.Add: _binary(PLAIN, _pair(_SUMS)),
     exp.Sub: _binary(PLAIN, _pair(_DIFFERENCES)),
@@ -272,65 +175,65 @@ RULES: dict[type[exp.Expr], Rule] = {
     **dict.fromkeys((exp.Div, exp.IntDiv, exp.Mod), _binary(NUMBER, "number", "typed safe")),
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), _binary(NUMBER, "number")),
     exp.Pow: _binary(NUMBER, "number"),
-    exp.Neg: Rule({"this": NUMBER | {"span"}}, lambda arguments: arguments[0].kind),
+    exp.Neg: Signature({"this": NUMBER | {"interval"}}, lambda arguments: arguments[0].kind),
     **dict.fromkeys((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Exp), _unary(NUMBER)),
     **dict.fromkeys((exp.Sin, exp.Cos, exp.Tan), _unary(NUMBER)),
-    exp.Log: Rule({"this": NUMBER, "expression": NUMBER}, "number"),
-    exp.Round: Rule({"this": NUMBER, "decimals": NUMBER}, "number"),
-    exp.Trunc: Rule({"this": NUMBER, "decimals": NUMBER}, "number"),
+    exp.Log: Signature({"this": NUMBER, "expression": NUMBER}, "number"),
+    exp.Round: Signature({"this": NUMBER, "decimals": NUMBER}, "number"),
+    exp.Trunc: Signature({"this": NUMBER, "decimals": NUMBER}, "number"),
     exp.IsNan: _unary(NUMBER, "truth"),
     exp.IsInf: _unary(NUMBER | DAY, "truth"),
     # text
     **dict.fromkeys((exp.Length, exp.Ascii, exp.Unicode, exp.BitLength), _unary(TEXT)),
-    **dict.fromkeys((exp.Upper, exp.Lower), Rule({"this": TEXT}, "text", grows=_recased, makes=True)),
-    exp.Reverse: Rule({"this": TEXT}, "text", grows=_first, makes=True),
-    exp.Trim: Rule({"this": TEXT, "expression": TEXT}, "text", frozenset({"position"}), _first, True),
-    exp.Substring: Rule({"this": TEXT, "start": NUMBER, "length": NUMBER}, "text", grows=_first, makes=True),
+    **dict.fromkeys((exp.Upper, exp.Lower), Signature({"this": TEXT}, "text", grows=_recased, makes=True)),
+    exp.Reverse: Signature({"this": TEXT}, "text", grows=_first, makes=True),
+    exp.Trim: Signature({"this": TEXT, "expression": TEXT}, "text", frozenset({"position"}), _first, True),
+    exp.Substring: Signature({"this": TEXT, "start": NUMBER, "length": NUMBER}, "text", grows=_first, makes=True),
     **dict.fromkeys(
-        (exp.Left, exp.Right), Rule({"this": TEXT, "expression": NUMBER}, "text", grows=_first, makes=True)
+        (exp.Left, exp.Right), Signature({"this": TEXT, "expression": NUMBER}, "text", grows=_first, makes=True)
     ),
-    exp.Replace: Rule(
-        {"this": TEXT, "expression": Constant(TEXT), "replacement": Constant(TEXT)},
+    exp.Replace: Signature(
+        {"this": TEXT, "expression": ConstantArgument(TEXT), "replacement": ConstantArgument(TEXT)},
         "text",
         grows=_replaced,
         makes=True,
     ),
-    exp.Concat: Rule({"expressions": WORDS}, _several, frozenset({"safe", "coalesce"}), _joined, True),
-    exp.DPipe: Rule({"this": WORDS, "expression": WORDS}, "text", frozenset({"safe"}), _joined, True),
-    exp.StrPosition: Rule({"this": TEXT, "substr": TEXT}, "number"),
+    exp.Concat: Signature({"expressions": WORDS}, _several, frozenset({"safe", "coalesce"}), _joined, True),
+    exp.DPipe: Signature({"this": WORDS, "expression": WORDS}, "text", frozenset({"safe"}), _joined, True),
+    exp.StrPosition: Signature({"this": TEXT, "substr": TEXT}, "number"),
     **dict.fromkeys((exp.StartsWith, exp.EndsWith, exp.Contains), _binary(TEXT, "truth")),
     # dates
-    exp.Extract: Rule({"this": Unit(PARTS), "expression": DAY}, "number"),
+    exp.Extract: Signature({"this": DatePart(PARTS), "expression": DAY}, "number"),
     **dict.fromkeys(
         (exp.TimestampTrunc, exp.DateTrunc),
-        Rule({"this": DAY, "unit": Unit(STEPS)}, "bound"),
+        Signature({"this": DAY, "unit": DatePart(STEPS)}, "bound"),
     ),
-    exp.DateDiff: Rule(
-        {"this": DAY, "expression": DAY, "unit": Unit(STEPS)}, "number", frozenset({"date_part_boundary"})
+    exp.DateDiff: Signature(
+        {"this": DAY, "expression": DAY, "unit": DatePart(STEPS)}, "number", frozenset({"date_part_boundary"})
     ),
     **dict.fromkeys((exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day), _unary(DAY)),
     **dict.fromkeys((exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfMonth, exp.DayOfYear), _unary(DAY)),
     **dict.fromkeys((exp.Hour, exp.Minute, exp.Second, exp.TimeToUnix), _unary(CLOCK)),
     exp.LastDay: _unary(DAY, "day"),
-    **dict.fromkeys((exp.Monthname, exp.Dayname), Rule({"this": DAY}, "text", grows=_word, makes=True)),
-    exp.TimeToStr: Rule(
-        {"this": DAY, "format": Constant(TEXT, _is_format)}, "text", frozenset(), _formatted, True
+    **dict.fromkeys((exp.Monthname, exp.Dayname), Signature({"this": DAY}, "text", grows=_word, makes=True)),
+    exp.TimeToStr: Signature(
+        {"this": DAY, "format": ConstantArgument(TEXT, _is_format)}, "text", frozenset(), _formatted, True
     ),
 }  # fmt: skip
 
 
-def _positional(gives: str, *takes: Takes, grows: bool = False) -> Rule:
+def _positional(gives: str, *takes: Takes, grows: bool = False) -> Signature:
     """A function that sqlglot knows by name only: its arguments by place."""
-    return Rule(
+    return Signature(
         {str(place): kinds for place, kinds in enumerate(takes)}, gives, grows=_word if grows else None, makes=grows
     )
 
 
-NAMED: dict[str, Rule] = {
+BY_NAME: dict[str, Signature] = {
     **dict.fromkeys(("strlen", "ord"), _positional("number", TEXT)),
     **dict.fromkeys(("prefix", "suffix"), _positional("truth", TEXT, TEXT)),
     **dict.fromkeys(("isoyear", "weekday", "century", "decade", "era"), _positional("number", DAY)),
-    "date_part": _positional("number", Unit(PARTS), DAY),
+    "date_part": _positional("number", DatePart(PARTS), DAY),
     "isfinite": _positional("truth", NUMBER | DAY),
 }
 
@@ -344,7 +247,7 @@ CASTS = {
     "DATE": "day",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), "moment"),
     "TIME": "time",
-    "INTERVAL": "span",
+    "INTERVAL": "interval",
 }  # fmt: skip
 """The types that a value may be cast to, by sqlglot's names, and the kind that comes out."""
 
@@ -363,7 +266,7 @@ def cast_kind(to: exp.Expr) -> str | None:
 
 
 EXPRESSIONS: tuple[type[exp.Expr], ...] = (
-    *RULES,
+    *BY_NODE,
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Placeholder, exp.Var),
     *(exp.Interval, exp.IntervalSpan, exp.DataType, exp.DataTypeParam, exp.Case, exp.If, exp.Cast, exp.Escape),
 )

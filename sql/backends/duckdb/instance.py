@@ -1,17 +1,17 @@
-"""One DuckDB database in memory: who it is, whatever connection object leads to it, and whether it was used by others.
+"""One DuckDB database in memory: its identity, the same from every connection, and whether others have used it.
 
-Python sees connection objects, and ``db``, ``db.cursor()`` and a second ``duckdb.connect(":memory:name")`` are
-different ones of one database. What all of them see is what is attached: so an empty database of a random name is
-attached once, and that name is the identity. The user's own tables are not touched.
+``db``, ``db.cursor()`` and a second ``duckdb.connect(":memory:name")`` are different Python objects that lead to one
+database. All of them see what is attached to it: so an empty database with a random name is attached once, and that
+name is the identity. The user's tables are not touched.
 
-DuckDB tells of no write as such. What it does tell, without reading a row:
+DuckDB does not report writes. Two things can be asked without reading a row:
 
-- ``txid_current()``: one more with every transaction of anyone, reads included. What tacit itself runs is counted and
-  left out; if there is more, somebody else was there, and the tables may hold something else. INSERT, DELETE and
-  UPDATE are all seen so, from any connection and thread. So is a mere read: the stored releases are then not used any
-  more, which a declared version prevents.
-- ``estimated_size`` of each table, which also shows rows that a transaction inserted which began before tacit last
-  looked. DELETE and UPDATE of such a transaction are not seen: its number is older, and the size does not shrink.
+- ``txid_current()`` grows by one with every transaction, reads included. tacit counts its own statements; when the
+  number has grown by more, somebody else used the database, and the tables may have changed. INSERT, DELETE and UPDATE
+  are seen in this way, from any connection and thread. A read by somebody else is seen too: the stored releases are
+  then not used any more, which a declared version prevents.
+- ``estimated_size`` of each table also shows rows inserted by a transaction that began before tacit last looked. DELETE
+  and UPDATE of such a transaction are not seen: its number is older, and the size does not shrink.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _STATE = (
 
 
 class Instance:
-    """A database in memory, and how far tacit has looked at it. Statements of tacit's take turns."""
+    """A database in memory, and how much of its use was tacit's. The statements of tacit run one after the other."""
 
     def __init__(self, token: str) -> None:
         self.token = token
         self._lock = threading.RLock()
         self._seen = 0
-        self._own = 0
+        self._ran = 0
         self._changes = 0
 
     @contextmanager
-    def own(self) -> Iterator[None]:
-        """Around each statement of tacit's, so that it is not taken for one of somebody else."""
+    def statement(self) -> Iterator[None]:
+        """Around each statement of tacit, so that it is not counted as somebody else's."""
         with self._lock:
             try:
                 yield
@@ -52,20 +52,20 @@ class Instance:
                 self.ran(1)
 
     def ran(self, statements: int) -> None:
-        """So many statements were tacit's."""
+        """Count statements that tacit has run."""
         with self._lock:
-            self._own += statements
+            self._ran += statements
 
     def state(self, run: Callable[[str, str], list[tuple[Any, ...]]], database: str) -> str:
         """A text that is equal only while nobody but tacit has used the database. It holds numbers of rows.
 
-        ``run`` executes one statement inside ``own``.
+        ``run`` executes one statement inside ``statement``.
         """
         with self._lock:
             [(number, sizes)] = run(_STATE, database)
-            if number - self._seen != self._own:
+            if number - self._seen != self._ran:
                 self._changes += 1
-            self._seen, self._own = number, 0
+            self._seen, self._ran = number, 0
             return f"{self.token} {self._changes} {sizes}"
 
 
@@ -74,16 +74,16 @@ _ATTACHING = threading.Lock()
 
 
 def instance_of(connection: duckdb.DuckDBPyConnection, ran: int) -> Instance:
-    """The database in memory that a connection leads to; marked, if it is seen for the first time.
+    """The database in memory that a connection leads to; marked when it is seen for the first time.
 
     ``ran`` is the number of statements that tacit has run on it to find out that it is one.
     """
     with _ATTACHING:
         try:
-            found = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
-            known = [name for (name,) in found if name in _INSTANCES]
-            if known:
-                instance = _INSTANCES[known[0]]
+            attached = connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()
+            tokens = [name for (name,) in attached if name in _INSTANCES]
+            if tokens:
+                instance = _INSTANCES[tokens[0]]
                 instance.ran(ran + 1)
                 return instance
             token = f"{_PREFIX}{secrets.token_hex(16)}"

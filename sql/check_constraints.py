@@ -12,7 +12,8 @@ from tacit.errors import SqlError
 from .catalog import Bound
 from .constants import Parameters, constant, is_constant
 from .names import folded
-from .parse import Limits, Statement, bare, parse_batch
+from .parse import Limits, parse_batch
+from .statement import Statement, bare
 
 Bounds = tuple[Bound | None, Bound | None]
 
@@ -23,12 +24,12 @@ def check_ranges(expressions: Iterable[str]) -> dict[str, Bounds]:
     >>> check_ranges(["((b >= 0) AND (b <= 10))", "(i BETWEEN 1 AND 50)", "(length(s) < 3)"])
     {'b': (0, 10), 'i': (1, 50)}
     """
-    found: dict[str, Bounds] = {}
+    ranges: dict[str, Bounds] = {}
     for expression in expressions:
         for name, low, high in _comparisons(expression):
-            known_low, known_high = found.get(name, (None, None))
-            found[name] = (_tighter(known_low, low, max), _tighter(known_high, high, min))
-    return found
+            old_low, old_high = ranges.get(name, (None, None))
+            ranges[name] = (_tighter(old_low, low, max), _tighter(old_high, high, min))
+    return ranges
 
 
 def _comparisons(expression: str) -> Iterator[tuple[str, Bound | None, Bound | None]]:
@@ -58,19 +59,19 @@ def _bound(node: exp.Expr, statement: Statement) -> Bound | None:
     if not is_constant(node):
         return None
     try:
-        found = constant(node, statement, Parameters(None))
+        bound = constant(node, statement, Parameters(None))
     except SqlError:
         return None
-    if found.kind not in ("int", "decimal", "double", "date", "timestamp"):
+    if bound.kind not in ("int", "decimal", "double", "date", "timestamp"):
         return None
-    if isinstance(found.value, float) and not math.isfinite(found.value):
+    if isinstance(bound.value, float) and not math.isfinite(bound.value):
         return None
-    value: Bound = found.value
+    value: Bound = bound.value
     return value
 
 
-def _tighter(known: Bound | None, new: Bound | None, choose: Callable[[Any, Any], Any]) -> Bound | None:
-    if known is None or new is None:
-        return new if known is None else known
-    bound: Bound = choose(known, new)
+def _tighter(old: Bound | None, new: Bound | None, choose: Callable[[Any, Any], Any]) -> Bound | None:
+    if old is None or new is None:
+        return new if old is None else old
+    bound: Bound = choose(old, new)
     return bound

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
-from tacit.sql.parse import DUCKDB
+from tacit.errors import ParameterError
 
-from .errors import ParameterError
+from . import dialect
 
 
 def positional(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
@@ -44,11 +44,11 @@ def uses(sql: str, names: Collection[str]) -> bool:
 
 
 def _placeholders(sql: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and name of every ``:name`` and ``$name``; of none where the text does not even break into words."""
+    """Start, end and name of every ``:name`` and ``$name``; none where the text cannot be tokenized."""
     try:
-        tokens = DUCKDB.tokenize(sql)
+        tokens = dialect.tokenize(sql)
     except TokenError:
-        return  # the compiler says where the text breaks
+        return  # the compiler reports where the text breaks
     for sign, name in pairwise(tokens):
         if sign.token_type in (TokenType.COLON, TokenType.PARAMETER) and name.start == sign.end + 1:
             yield sign.start, name.end + 1, name.text

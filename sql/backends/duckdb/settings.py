@@ -1,0 +1,72 @@
+"""The settings of DuckDB that change what SQL means: a batch is compiled for one set of values and runs with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+import duckdb
+from tacit.errors import OperationalError
+
+from ...scan import Scan
+from .scratch import database
+from .text import literal
+
+_MEANING = (
+    "default_collation", "integer_division", "ieee_floating_point_ops", "error_on_division_by_zero", "default_order",
+    "default_null_order", "null_order", "scalar_subquery_error_on_multiple_rows", "order_by_non_integer_literal",
+    "regex_match_operator_semantics", "dialect_compatibility_mode", "disable_timestamptz_casts", "max_execution_time",
+    "legacy_disable_null_type", "max_expression_depth", "preserve_identifier_case", "binary_as_string",
+)  # fmt: skip
+"""The settings of DuckDB that change what SQL means, or whether it fails."""
+
+
+@lru_cache(maxsize=1)
+def meaning() -> dict[str, str]:
+    """The values of those settings that batches are compiled for: DuckDB's defaults, UTC, and no optimizer.
+
+    The optimizer looks at statistics of the rows and computes what they make constant while it plans, outside every
+    ``TRY``: ``(i IS NULL) BETWEEN 'a' AND 'b'`` failed exactly when no row had a NULL. It also takes parts that occur
+    twice out of their ``TRY``. The scan that tacit writes needs none of it (benchmarks/scan.py).
+    """
+    rows = database().execute("SELECT name, value FROM duckdb_settings()").fetchall()
+    defaults = {name: value or "" for name, value in rows if name in _MEANING}
+    return defaults | {"TimeZone": "UTC", "Calendar": "gregorian", "enable_optimizer": "false"}
+
+
+def needed(scan: Scan | None) -> frozenset[str]:
+    """The settings that a statement depends on; a scan that only compares stored columns depends on fewer."""
+    needed = frozenset(meaning()) - {"TimeZone", "Calendar", "enable_optimizer"}
+    inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
+    if inputs:
+        needed |= {"enable_optimizer"}
+    if any("TIME ZONE" in column.type for column in inputs):
+        needed |= {"TimeZone", "Calendar"}
+    return needed
+
+
+def prepare(cursor: duckdb.DuckDBPyConnection, needed: Collection[str]) -> int:
+    """Give SQL the meaning that it had when the batch was compiled; returns how many statements that took.
+
+    Functions are looked up in DuckDB's built-in schema alone: a macro of the database could shadow any of them, signs
+    included. Settings of an open connection that change what SQL means are set back for this cursor only. Where its
+    configuration is locked, those in ``needed`` must have their value.
+    """
+    cursor.execute("SET search_path = 'system.main'")
+    names = ", ".join(f"current_setting({literal(name)})" for name in meaning())
+    (values,) = cursor.execute(f"SELECT {names}").fetchall()
+    ran = 2
+    for (name, wanted), value in zip(meaning().items(), values, strict=True):
+        if str(value if value is not None else "").lower() == wanted.lower():
+            continue
+        try:
+            ran += 1
+            cursor.execute(f"SET SESSION {name} = {literal(wanted)}")
+        except duckdb.Error:
+            if name not in needed:
+                continue
+            raise OperationalError(
+                f"this DuckDB has {name} set to a value that changes what SQL means, and locked\n"
+                f"hint: RESET {name} before the configuration is locked"
+            ) from None
+    return ran

@@ -1,0 +1,227 @@
+"""What follows for an expression from the declared domains of its columns: its values, its range, its clamp.
+
+No row is looked at. Where the declarations do not say enough, the answer is None.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from . import dialect
+from .catalog import Column, Range, Values
+from .constants import is_constant
+from .dialect import kind_of, ordering
+from .scalar import Scope, case_branches, derived, rendered, scalar
+from .statement import bare
+
+
+def with_domain(node: exp.Expr, scope: Scope, limit: int) -> Column:
+    """The (derived) column with the domain that follows from what is declared: listed values, or else a range."""
+    column = scalar(node, scope)
+    if column.domain is not None or not column.expression:
+        return column
+    listed = listed_values(bare(node), column, scope, limit)
+    if listed is not None:
+        values, nullable = listed
+        return replace(column, nullable=nullable, domain=values)
+    ends = bounds(node, scope)
+    return replace(column, nullable=True, domain=Range(*ends) if ends is not None else None)
+
+
+def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:
+    """The values that an expression can take, and whether NULL is one of them, where both are known.
+
+    Known are: the results of a CASE between constants; the one value of an expression without columns; conditions;
+    and any expression over columns whose own values are declared, which is then evaluated on all of them, and on NULL
+    where a column can be NULL.
+    """
+    if isinstance(node, exp.Case | exp.If):
+        results = [result for _, result in case_branches(node)]
+        if all(result is None or is_constant(result) for result in results):
+            return _constants(results, column, scope)
+    if not column.inputs:
+        only = dialect.fold(column.expression)
+        return None if only is None else (Values(dialect.distinct(only[:1])), only[0] is None)
+    if kind_of(column.type) == "truth":
+        return Values((False, True)), True
+    lists = [_listed(c) for c in column.inputs]
+    if math.prod(len(values or ()) for values in lists) not in range(1, limit):
+        return None
+    values = dialect.map_values(
+        column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
+    )
+    return None if values is None else (Values(values), True)
+
+
+def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> tuple[Values, bool] | None:
+    """The results of a CASE as values of its own type: '1' and 1 can be one value there."""
+    values: list[Any] = []
+    for result in results:
+        sql = "NULL" if result is None else rendered(result, scope)
+        folded = dialect.fold(f"CAST({sql} AS {column.type})")
+        if folded is None:
+            return None
+        values.append(folded[0])
+    return Values(dialect.distinct(values)), None in values
+
+
+def _listed(column: Column) -> tuple[Any, ...] | None:
+    """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
+    order = ordering(column.type)
+    null = (None,) if column.nullable else ()
+    if kind_of(column.type) == "truth":
+        return (False, True, *null)
+    if isinstance(column.domain, Values) and column.domain.other is None:
+        return (*column.domain.values, *null)
+    if isinstance(column.domain, Range) and order is not None and order.discrete:
+        cuts = order.listed(column.domain.min, column.domain.max)
+        return (*(order.value(cut) for cut in cuts), *null) if len(cuts) < 100_000 else None
+    return None
+
+
+Ends = tuple[Fraction, Fraction]
+"""Least and greatest, exact: a float has no room for a BIGINT, and turns a number that is too large into infinity."""
+
+
+def column_bounds(column: Column) -> tuple[float, float] | None:
+    """The declared ends of a column of numbers."""
+    ends = _column_ends(column)
+    return None if ends is None else (float(ends[0]), float(ends[1]))
+
+
+def _column_ends(column: Column) -> Ends | None:
+    order = ordering(column.type)
+    if order is None or order.kind not in ("number", "truth"):
+        return None
+    if order.kind == "truth":
+        return Fraction(0), Fraction(1)
+    if isinstance(column.domain, Range):
+        return _hull([_point(column.domain.min), _point(column.domain.max)])
+    if isinstance(column.domain, Values) and column.domain.other is None:
+        return _hull([_point(value) for value in column.domain.values])
+    return None
+
+
+def _point(value: Any) -> Ends | None:
+    """A number as both ends of a range; None for what is no finite number."""
+    if not isinstance(value, int | float | Decimal) or not _is_finite(value):
+        return None
+    return Fraction(value), Fraction(value)
+
+
+def _is_finite(value: float | Decimal | Fraction) -> bool:
+    """Whether a number has a place among the finite DOUBLEs; those of NaN and infinity have none."""
+    return -_LARGEST <= value <= _LARGEST
+
+
+_LARGEST = int(sys.float_info.max)
+
+
+def bounds(node: exp.Expr, scope: Scope) -> tuple[int | float, int | float] | None:
+    """The range of an expression whose columns lie within their declared ranges, by interval arithmetic.
+
+    None where it is not known, or where anything in the expression can become infinite. Whole ends are exact.
+    """
+    ends = _ends(node, scope)
+    if ends is None:
+        return None
+    low, high = (int(end) if end.denominator == 1 else float(end) for end in ends)
+    return low, high
+
+
+def _ends(node: exp.Expr, scope: Scope) -> Ends | None:
+    ends = _computed(bare(node), scope)
+    return ends if ends is not None and all(map(_is_finite, ends)) else None
+
+
+def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
+    if isinstance(node, exp.Column):
+        return _column_ends(scope.resolve(node))
+    if is_constant(node):
+        return _point(scope.constant(node))
+    if isinstance(node, exp.Case | exp.If):
+        results = [result for _, result in case_branches(node) if result is not None]
+        return _hull([_ends(r, scope) for r in results if not isinstance(bare(r), exp.Null)])
+    if isinstance(node, exp.Coalesce | exp.Least | exp.Greatest):
+        return _hull([_ends(part, scope) for part in (node.this, *node.expressions)])
+    inner = _ends(node.this, scope) if isinstance(node.this, exp.Expr) else None
+    if inner is None:
+        return None
+    low, high = inner
+    if isinstance(node, exp.Neg):
+        return -high, -low
+    if isinstance(node, exp.Abs):
+        return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+    if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Cast | exp.TryCast):
+        numeric = not isinstance(node, exp.Cast | exp.TryCast) or node.is_type(*exp.DataType.NUMERIC_TYPES)
+        return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if numeric else None
+    other = _ends(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None
+    if other is None:
+        return None
+    if isinstance(node, exp.Add):
+        return low + other[0], high + other[1]
+    if isinstance(node, exp.Sub):
+        return low - other[1], high - other[0]
+    if isinstance(node, exp.Mul):
+        corners = [a * b for a in inner for b in other]
+        square = bare(node.this) == bare(node.expression) and low < 0 < high
+        return Fraction(0) if square else min(corners), max(corners)
+    if isinstance(node, exp.Div) and other[0] == other[1] != 0:
+        corners = [a / other[0] for a in inner]
+        return min(corners), max(corners)
+    return None
+
+
+def _hull(ranges: list[Ends | None]) -> Ends | None:
+    finite = [r for r in ranges if r is not None]
+    if not finite or len(finite) < len(ranges):
+        return None
+    return min(low for low, _ in finite), max(high for _, high in finite)
+
+
+def clamped(node: exp.Expr, scope: Scope) -> Column:
+    """An expression to be summed: every column in it is clamped to its declared range first, then it is computed."""
+    node = bare(node)
+    if isinstance(node, exp.Column):
+        return scope.resolve(node)
+    node = scope.written(node)
+    column = derived(node, scope, _clamp_sql)
+    ends = bounds(node, scope)
+    name = rendered(node, scope, _clamp_words)
+    return replace(column, name=name, domain=Range(*ends) if ends is not None else None)
+
+
+def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
+    """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
+    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
+        return None
+    columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
+    return columns if all(_is_clamped(column) for column in columns) else None
+
+
+_ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg)
+
+
+def _is_clamped(column: Column) -> bool:
+    return kind_of(column.type) != "truth" and column_bounds(column) is not None
+
+
+def _clamp_words(column: Column) -> str:
+    ends = column_bounds(column)
+    return f"{column.name}[{ends[0]!r}, {ends[1]!r}]" if ends is not None and _is_clamped(column) else column.name
+
+
+def _clamp_sql(column: Column) -> str:
+    ends = column_bounds(column)
+    if ends is None or not _is_clamped(column):
+        return column.reference
+    low, high = map(dialect.double, ends)
+    value = column.reference
+    return f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"

@@ -1,0 +1,66 @@
+"""The SQL that batches are written in and compiled for: everything that the compiler asks of DuckDB, in one list.
+
+No other module of the compiler knows the engine (``tests/sql/test_dialect.py``). What a second engine must provide is
+listed in ``backends/duckdb/__init__.py``.
+"""
+
+from .backends.duckdb.functions import (
+    BY_NAME,
+    BY_NODE,
+    EXPRESSIONS,
+    INTERVAL_UNITS,
+    NUMBER,
+    PLAIN,
+    TRUTH,
+    WORDS,
+    cast_kind,
+)
+from .backends.duckdb.lines import comparison_type, ordering, to_double
+from .backends.duckdb.scratch import (
+    REFUSALS,
+    display_name,
+    distinct,
+    evaluate,
+    fold,
+    frame,
+    has_dtype,
+    map_values,
+    type_of,
+)
+from .backends.duckdb.text import DUCKDB, double, guarded, parse, short, tokenize, write
+from .backends.duckdb.types import is_key, is_numeric, kind_of, without_enums
+
+__all__ = [
+    "BY_NAME",
+    "BY_NODE",
+    "DUCKDB",
+    "EXPRESSIONS",
+    "INTERVAL_UNITS",
+    "NUMBER",
+    "PLAIN",
+    "REFUSALS",
+    "TRUTH",
+    "WORDS",
+    "cast_kind",
+    "comparison_type",
+    "display_name",
+    "distinct",
+    "double",
+    "evaluate",
+    "fold",
+    "frame",
+    "guarded",
+    "has_dtype",
+    "is_key",
+    "is_numeric",
+    "kind_of",
+    "map_values",
+    "ordering",
+    "parse",
+    "short",
+    "to_double",
+    "tokenize",
+    "type_of",
+    "without_enums",
+    "write",
+]
