@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.inference.intervals import RatioAnswer, half_widths, ratio, simulated_widths
 from tacit.engine.inference.nonnegative import fit, simulate
-from tacit.engine.linalg import one_thread, rebuild, row_norms, row_peaks, svd, times
+from tacit.engine.linalg import computed_rank, one_thread, rebuild, row_norms, row_peaks, svd, times
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.plan import TableWorkload
 from tacit.errors import InternalError
@@ -373,7 +373,7 @@ def _first_tier(noise: Vector) -> NDArray[np.bool_]:
 def _row_space(matrix: Matrix) -> Matrix:
     """An orthonormal basis, one vector per column."""
     _, s, Vt = svd(matrix)
-    return np.asarray(Vt[s > 1e-12 * s.max(initial=0.0)].T)
+    return np.asarray(Vt[: computed_rank(s)].T)
 
 
 def _outside(rows: Matrix, basis: Matrix) -> Matrix:

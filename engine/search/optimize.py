@@ -21,7 +21,7 @@ from tacit.engine.search.arguments import (
     checked_workload,
 )
 from tacit.engine.search.bounds import ROUNDING, svd_bound
-from tacit.engine.search.complete import reconstructed
+from tacit.engine.search.complete import Factorisation, factorise
 from tacit.engine.search.minimax import Solve, least_largest
 from tacit.engine.search.portfolio import search
 from tacit.engine.search.reduce import Block, Reduction, reduce_workload
@@ -170,11 +170,11 @@ def _total(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strateg
         return _cells(W, weighed, request.privacy, watch)
     name, L = _factor(weighed, request, watch)
     proven = request.strategy is None
-    try:
-        L, B = reconstructed(W, L, request.privacy)
-    except InternalError:
-        name, L, B = _evened(W, weighed, request, watch)
+    factors = factorise(W, L, request.privacy)
+    if factors is None:
+        name, factors = _evened(W, weighed, request, watch)
         proven = False
+    L, B = factors.L, factors.B
     delta = sensitivity(L, request.privacy)
     error = float(delta**2 * np.dot(omega, np.einsum("ij,ij->i", B, B)))
     bound = watch.lower_bound
@@ -209,7 +209,7 @@ def _cells(W: Matrix, weighed: Matrix, privacy: Privacy, watch: Watch) -> Strate
     return Strategy("identity", privacy, np.eye(n), W, 1.0, error, bound, seconds, ((seconds, error, bound),))
 
 
-def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tuple[str, Matrix, Matrix]:
+def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tuple[str, Factorisation]:
     """A strategy for rows of such different scales that the search has lost the small ones.
 
     They are raised to a hundred-thousandth of the largest, where they are seen and cost next to nothing.
@@ -218,12 +218,14 @@ def _evened(W: Matrix, weighed: Matrix, request: _Request, watch: Watch) -> tupl
     lift = np.where(sizes > 0.0, np.maximum(1.0, 1e-5 * sizes.max() / np.where(sizes > 0.0, sizes, 1.0)), 1.0)
     stopped = Watch(target_gap=watch.target_gap, cancel=watch.interrupted)
     name, L = _factor(weighed * lift[:, None], request, stopped)
-    try:
-        return name, *reconstructed(W, L, request.privacy)
-    except InternalError:
+    factors = factorise(W, L, request.privacy)
+    if factors is None:
         even = W / np.where(sizes > 0.0, np.abs(W).max(axis=1), 1.0)[:, None]
         name, L = ("results", even) if request.strategy is None else _factor(even, request, stopped)
-        return name, *reconstructed(W, L, request.privacy)
+        factors = factorise(W, L, request.privacy)
+    if factors is None:
+        raise InternalError("the strategy does not span the workload")
+    return name, factors
 
 
 def _largest(W: Matrix, omega: Vector, request: _Request, watch: Watch) -> Strategy:

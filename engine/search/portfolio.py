@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
+from tacit.engine.linalg import NEGLIGIBLE, RESIDUAL
+from tacit.engine.linalg import rank as rank_of
 from tacit.engine.search.bounds import svd_bound
-from tacit.engine.search.complete import reconstructed
-from tacit.engine.search.reduce import DROPPED, compress_rows
+from tacit.engine.search.complete import factorise
+from tacit.engine.search.reduce import compress_rows
 from tacit.engine.search.strategies.adaptive import adaptive
 from tacit.engine.search.strategies.dual import dual
 from tacit.engine.search.strategies.free import Begin, directions, refined
@@ -26,8 +28,7 @@ from tacit.engine.search.strategies.results import results
 from tacit.engine.search.strategies.wavelet import wavelet
 from tacit.engine.search.strategies.weighted import weighted
 from tacit.engine.search.watch import Watch
-from tacit.engine.strategy import RESIDUAL, Matrix, Privacy, Vector, sensitivity
-from tacit.errors import InternalError
+from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
 
 WIDEST = 8192
 """Cells (after merging) beyond which no n×n strategy is formed, unless the workload has half as many queries.
@@ -59,7 +60,7 @@ class Contest:
         sizes = np.sqrt(np.einsum("ij,ij->i", queries, queries))
         self._smallest = float(np.min(sizes, where=sizes > 0.0, initial=float("inf")))
         # Compressing drops directions that are smaller than this: a small query may consist of them.
-        self._dropped = DROPPED * float(np.linalg.norm(workload)) if len(workload) < min(queries.shape) else 0.0
+        self._dropped = NEGLIGIBLE * float(np.linalg.norm(workload)) if len(workload) < min(queries.shape) else 0.0
 
     def enter(self, name: str, strategy: Matrix) -> float:
         """Measure a strategy by its own B = W·L⁺; one that does not span W gets the rows that it lacks.
@@ -67,10 +68,10 @@ class Contest:
         Only a strategy of every single query is reported: what is returned must be one, and the rows that a tiny
         query needs besides, which W as a whole hides, change the error.
         """
-        try:
-            strategy, B = reconstructed(self.workload, strategy, self.privacy, by_row=False)
-        except InternalError:
+        factors = factorise(self.workload, strategy, self.privacy, by_row=False)
+        if factors is None:
             return float("inf")
+        strategy, B = factors.L, factors.B
         error = (sensitivity(strategy, self.privacy) * float(np.linalg.norm(B))) ** 2
         if error < self.error * (1.0 - 1e-12):
             self.name, self.best, self.error = name, strategy, error
@@ -89,10 +90,8 @@ class Contest:
         missing = float(np.linalg.norm(W @ probes - B @ (strategy @ probes))) / PROBES**0.5 + self._dropped
         if missing <= 0.1 * RESIDUAL * self._smallest:
             return True
-        try:
-            return reconstructed(self.queries, strategy, self.privacy)[0] is strategy
-        except InternalError:
-            return False
+        factors = factorise(self.queries, strategy, self.privacy)
+        return factors is not None and factors.L is strategy
 
 
 def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> tuple[str, Matrix]:
@@ -136,7 +135,7 @@ def _search_pure(queries: Matrix, W: Matrix, contest: Contest, watch: Watch) -> 
         for make in (hierarchical, wavelet):
             contest.enter(make.__name__, make(W, "pure", watch))
     sigma = scipy.linalg.svdvals(W, check_finite=False)
-    rank = int(np.sum(sigma > max(m, n) * 2.0**-52 * sigma[0]))
+    rank = rank_of(sigma, W.shape)
     stiff = n < SMALL and sigma[rank - 1] < 1e-3 * sigma[0]
     thin = 3 * rank <= n or n <= 12 or stiff
     few = len(queries) <= min(2 * n, 1024)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from tacit.engine.linalg import rank, svd
 from tacit.engine.search.bounds import Dual, dual_point
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
@@ -69,11 +70,11 @@ def row_basis(workload: Matrix) -> Matrix:
     m, n = workload.shape
     R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n] if m > n else workload
     sigma = scipy.linalg.svdvals(R, check_finite=False)
-    keep = sigma > max(m, n) * 1e-15 * sigma[0]
-    if keep.all():  # the usual case, at a third of the price of the vectors
+    r = rank(sigma, (m, n))
+    if r == sigma.size:  # the usual case, at a third of the price of the vectors
         return np.asarray(R)
-    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    return np.asarray(sigma[keep, None] * V[keep])
+    _, sigma, V = svd(np.asarray(R, dtype=np.float64))
+    return np.ascontiguousarray(sigma[:r, None] * V[:r])
 
 
 def _primal(W: Matrix, d: Vector, point: Dual) -> tuple[Matrix, float]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from tacit.engine.linalg import rank, row_space
 from tacit.engine.search.descent import lbfgs_together
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
@@ -115,12 +116,12 @@ def refined(
 
 def directions(workload: Matrix, extra: int, start: int = 0) -> Matrix:
     """A start point in no one's favour: W's own directions and a few random ones, turned at random."""
-    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
+    sigma, R = row_space(workload)
+    count = sigma.size + extra
     stream = np.random.default_rng([start, extra])  # a start point, not noise: nothing private depends on it
-    turn = np.linalg.qr(stream.standard_normal((rank + extra, rank + extra)))[0]
+    turn = np.linalg.qr(stream.standard_normal((count, count)))[0]
     others = 0.3 / np.sqrt(workload.shape[1]) * stream.standard_normal((extra, workload.shape[1]))
-    return np.asarray(turn @ np.vstack([np.sqrt(sigma[:rank, None] / sigma[0]) * R[:rank], others]))
+    return np.asarray(turn @ np.vstack([np.sqrt(sigma[:, None] / sigma[0]) * R, others]))
 
 
 def _even(F: Matrix) -> Matrix:
@@ -147,7 +148,7 @@ def _settled(W: Matrix, L: Matrix) -> Matrix:
     """
     L = np.where(np.abs(L) < 1e-5, 0.0, L)
     _, sigma, V = scipy.linalg.svd(W, check_finite=False)
-    unseen = V[int(np.sum(sigma > max(W.shape) * 1e-15 * sigma[0])) :]
+    unseen = V[rank(sigma, W.shape) :]
     if len(unseen):
         _, kept, turned = scipy.linalg.svd(L @ unseen.T, check_finite=False)
         kept = np.concatenate([kept, np.zeros(len(unseen) - kept.size)])

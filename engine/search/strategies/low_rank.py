@@ -8,7 +8,7 @@ depends on k × rank numbers only, however many cells there are.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from tacit.engine.linalg import row_space
 from tacit.engine.search.descent import inverse, lbfgs
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
@@ -35,9 +35,8 @@ def low_rank(
     """
     if privacy != "pure":
         raise NotSupportedError('strategy "low-rank" has even L1 columns: it is for privacy="pure"')
-    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
-    sigma, R = sigma[:rank], np.ascontiguousarray(R[:rank])
+    sigma, R = row_space(workload)
+    R, rank = np.ascontiguousarray(R), sigma.size
     k = max(rank, rows or rank)
     stream = np.random.default_rng(start)  # a start point, not noise: nothing private depends on it
     Q = np.linalg.qr(stream.standard_normal((k, rank)))[0]

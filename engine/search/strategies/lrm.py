@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from tacit.engine.linalg import LEFT_OVER, NEGLIGIBLE, svd
+from tacit.engine.linalg import rank as rank_of
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy
 from tacit.errors import ProgrammingError
@@ -34,7 +36,7 @@ def lrm(
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
     Limits: a local method with no bound of its own; slow on W of full rank; r below rank(W) is refused.
     """
-    needed = int(np.linalg.matrix_rank(workload))
+    needed = _rank(workload)
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
     rank = _default_rank(needed) if rank is None else rank
@@ -58,7 +60,7 @@ def decompose(
     in every tenth round.
     """
     W = workload
-    r = rank if rank is not None else _default_rank(int(np.linalg.matrix_rank(W)))
+    r = rank if rank is not None else _default_rank(_rank(W))
     B, L = _start(W, r, privacy)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
@@ -82,6 +84,10 @@ def decompose(
     return B, L
 
 
+def _rank(W: Matrix) -> int:
+    return rank_of(scipy.linalg.svdvals(W, check_finite=False), W.shape)
+
+
 def _default_rank(needed: int) -> int:
     return max(1, int(np.ceil(1.2 * needed)))
 
@@ -98,10 +104,10 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     P, sigma, N = scipy.linalg.svd(B, full_matrices=wide, check_finite=False)
     P = P[:, : sigma.size]
     residual = P.T @ (W - B @ L)
-    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > 1e-12 * sigma[0]))
+    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > NEGLIGIBLE * sigma[0]))
     L = L + N[kept].T @ (residual[kept] / sigma[kept, None])
-    _, lost, V = scipy.linalg.svd(W - P[:, kept] @ (P[:, kept].T @ W), full_matrices=False, check_finite=False)
-    lost = lost[lost > 1e-14 * np.linalg.norm(W)]
+    _, lost, V = svd(W - P[:, kept] @ (P[:, kept].T @ W))
+    lost = lost[lost > LEFT_OVER * np.linalg.norm(W)]
     unused = np.delete(N, kept, axis=0)[: lost.size]
     sizes = np.cbrt(lost**2 / (np.sum(sigma[kept] ** 2) + np.sum(lost**2)))[: len(unused)]
     return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
@@ -109,7 +115,7 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
 
 def _start(W: Matrix, r: int, privacy: Privacy) -> tuple[Matrix, Matrix]:
     """Lemma 3's decomposition; spare rows come from a fixed stream, because rows of zeros would stay zero."""
-    U, sigma, V = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    U, sigma, V = svd(W)
     stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
     L = 1e-2 * stream.standard_normal((r, W.shape[1])) / np.sqrt(W.shape[1])
     k = min(r, len(sigma))
@@ -128,7 +134,7 @@ def _revive(L: Matrix, residual: Matrix) -> None:
     """
     empty = np.flatnonzero(~L.any(axis=1))
     if empty.size and residual.any():
-        missing = scipy.linalg.svd(residual, full_matrices=False, check_finite=False)[2][: empty.size]
+        missing = svd(residual)[2][: empty.size]
         L[empty[: len(missing)]] = 1e-3 * missing
 
 

@@ -8,7 +8,7 @@ already the right questions, this is the optimum that HDMM's weighted marginals 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from tacit.engine.linalg import row_space
 from tacit.engine.search.descent import inverse, lbfgs
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
@@ -26,9 +26,7 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
     asked = np.any(workload != 0.0, axis=1)
     W = workload[asked] / np.abs(workload[asked]).max(axis=1, keepdims=True)
     size = np.abs(W)
-    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
-    sigma, R = sigma[:rank], R[:rank]
+    sigma, R = row_space(workload)
     C = W @ R.T
     u: Vector = np.ones(len(W))
     best, best_error = u, float("inf")
