@@ -11,7 +11,8 @@ from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
 from tacit.engine.mechanism.plan import JointPlan, TableWorkload, table_workload
 from tacit.engine.mechanism.release import release
-from tacit.engine.search.optimize import optimize, strategies
+from tacit.engine.search.named import strategies
+from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 
 __all__ = [

@@ -7,7 +7,7 @@ import pytest
 from tacit.engine import optimize
 from tacit.engine.linalg import reconstruct
 from tacit.engine.search.descent import lbfgs_together
-from tacit.engine.search.strategies.free import Begin, refined
+from tacit.engine.search.strategies.free import Start, refined
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import sensitivity
 
@@ -61,7 +61,7 @@ def test_what_no_query_sees_is_given_up_exactly() -> None:
     W = paired(20, 1)
     n = W.shape[1]
     start = optimize(W, strategy="p-identity").L
-    (L,) = refined(W, [Begin(start, 0.004, 0.07)], Watch())
+    (L,) = refined(W, [Start(start, 0.004, 0.07)], Watch())
     rank = int(np.linalg.matrix_rank(L, tol=1e-8))
     assert np.linalg.matrix_rank(W) < rank < n
     B = reconstruct(W, L)

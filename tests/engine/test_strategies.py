@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import Strategy, optimize, strategies
-from tacit.engine.search import portfolio
+from tacit.engine.search import shape
 from tacit.errors import NotSupportedError, ProgrammingError
 
 from .workloads import prefix, ranges, real
@@ -459,7 +459,7 @@ def test_wide_workloads_are_no_worse_than_identity_up_to_the_documented_width(
     found = optimize(W, privacy=privacy, deadline=1.0)
     check(W, found)
     assert found.error <= np.sum(W**2)
-    monkeypatch.setattr(portfolio, "WIDEST", 1000)
+    monkeypatch.setattr(shape, "WIDEST", 1000)
     beyond = optimize(W, privacy=privacy, deadline=1.0)
     check(W, beyond)
     assert beyond.L.shape[0] <= 2 * len(W)
