@@ -90,7 +90,7 @@ def row_space(matrix: Matrix) -> tuple[Vector, Matrix]:
 
 
 def svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
-    """The thin decomposition; LAPACK's quick way gives up on a rare matrix, its slow way on none seen yet."""
+    """The thin decomposition; LAPACK's quick driver does not converge on a rare matrix; its slow one always has."""
     try:
         U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
     except np.linalg.LinAlgError:
@@ -213,7 +213,7 @@ def by_cells(workload: Matrix, strategy: Matrix) -> tuple[Matrix, Matrix] | None
     )
     inverse = (D.T / np.asarray(D.multiply(D).sum(axis=1))).tocsr()  # D has orthogonal rows
     others = np.setdiff1d(np.arange(L.shape[0]), cells)
-    if not others.size:  # every row of L is a cell: no sums to weigh against them, and their order is L's own
+    if not others.size:  # every row of L is a cell: no sums to weigh against them, and their order is that of L
         X = times(W, inverse)
         return X, W - times(X, D)
     X, T = times(W, inverse), L[others] @ inverse
@@ -274,8 +274,8 @@ def _relative(missing: Matrix, workload: Matrix) -> float:
 def one_thread() -> Iterator[None]:
     """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices.
 
-    The limit is one for the whole process, so it is counted: the first to come sets it and the last to go restores
-    what was there. Callers in several threads would otherwise restore one another's limit, and keep it for good.
+    The limit holds for the whole process, so its users are counted: the first sets it and the last restores what was
+    there. Callers in several threads would otherwise restore one another's limit, and the limit would stay.
     """
     _limit.enter()
     try:
@@ -285,7 +285,7 @@ def one_thread() -> Iterator[None]:
 
 
 class _Limit:
-    """The one limit and how many want it."""
+    """The limit of the process and how many callers want it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -314,7 +314,7 @@ _limit = _Limit()
 def _in_control() -> Iterator[None]:
     """Let this thread change the limit: from 3.8 on threadpoolctl ignores all but the thread that was the first to.
 
-    Nobody is in control afterwards, so that a caller who has set a limit of his own around this can take it back.
+    No thread is in control afterwards, so that a caller who has set another limit around this can restore it.
     """
     release = getattr(OpenBLASController, "clear_controlling_thread", lambda *, force: None)
     release(force=True)
@@ -326,5 +326,5 @@ def _in_control() -> Iterator[None]:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Without OpenMP, which keeps its limit per thread: another thread may come to restore it."""
+    """Without OpenMP, whose limit is one per thread: another thread may be the one that restores it."""
     return ThreadpoolController().select(user_api="blas")

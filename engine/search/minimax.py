@@ -23,7 +23,7 @@ ROUNDS = 60
 GAP = 1e-3
 """Where they stop."""
 SOLVED = 0.1 * GAP
-"""The gap to which each weighted problem is solved: a tenth, so that the largest error is what is left to even out."""
+"""The gap to which each weighted problem is solved: so small that what is left of ``GAP`` comes from uneven errors."""
 LEAST_SHARE = 1e-9
 """Of an even share: with none at all the search would lose the query altogether."""
 TRIAL_EFFORT = 0.25

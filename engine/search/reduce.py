@@ -1,6 +1,6 @@
 """Exact reductions: a smaller workload with the same strategies at the same errors, and the way back.
 
-* Columns that are equal, or all zero, need one question (or none) between them: no query tells them apart.
+* Columns that are equal, or all zero, need one question (or none) between them: no query separates them.
 * Rows that are proportional are one query at the weight of all: only WᵀW enters the error.
 * Rows and columns that fall apart into independent blocks are so many separate problems; their strategies are
   asked side by side at the price of one, because a unit is in one column and so in one block.
@@ -130,7 +130,7 @@ def _by_gram(workload: Matrix) -> Matrix | None:
 
 
 def _clearly_distinct(keys: Matrix) -> bool:
-    """Whether two projections tell all rows apart: then they need not be compared byte by byte.
+    """Whether two projections separate all rows: then they need not be compared byte by byte.
 
     Equal rows project to equal values but for rounding, so a pair that is close in both needs a closer look.
     """

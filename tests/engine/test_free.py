@@ -43,10 +43,10 @@ OTHERS = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weigh
 )
 def test_default_is_below_every_other_family(W: np.ndarray, share: float, like: tuple[str, ...]) -> None:
     errors = {name: optimize(W, strategy=name, reduce=True).error for name in OTHERS}
-    found = optimize(W)
-    assert found.name == "free"
-    assert found.error <= share * min(error for name, error in errors.items() if name not in like)
-    assert found.error <= min(errors.values())
+    result = optimize(W)
+    assert result.name == "free"
+    assert result.error <= share * min(error for name, error in errors.items() if name not in like)
+    assert result.error <= min(errors.values())
 
 
 def test_the_order_of_queries_and_cells_does_not_decide_what_is_found() -> None:
@@ -82,10 +82,10 @@ def test_many_descents_end_where_each_would_alone() -> None:
 
         return lbfgs_together(value, start[rows], 50, Watch())
 
-    found = descended([0, 1, 2])
-    assert np.abs(found - np.arange(3)[:, None]).max() < 1e-4
+    ends = descended([0, 1, 2])
+    assert np.abs(ends - np.arange(3)[:, None]).max() < 1e-4
     for row in range(3):
-        assert np.abs(found[row] - descended([row])[0]).max() < 1e-12
+        assert np.abs(ends[row] - descended([row])[0]).max() < 1e-12
 
 
 def test_is_deterministic_and_takes_its_own_side() -> None:

@@ -44,9 +44,9 @@ def test_cells_and_sums_are_inverted_without_a_decomposition(name: str, merged: 
     place = np.concatenate([np.arange(CELLS), STREAM.integers(0, CELLS, 100 if merged else 0)])
     L, W = STRATEGIES[name][:, place], STREAM.normal(size=(30, CELLS))[:, place]
     L, W = (np.hstack([part, np.zeros((len(part), 3))]) for part in (L, W))  # cells that no query counts
-    found = by_cells(W, L)
-    assert found is not None
-    B, missing = found
+    result = by_cells(W, L)
+    assert result is not None
+    B, missing = result
     assert np.abs(B - W @ np.linalg.pinv(L)).max() <= 1e-9 * np.abs(B).max()
     assert np.allclose(missing, W - B @ L, atol=1e-10)
     assert np.array_equal(rebuild(W, L), B) and np.array_equal(reconstruct(W, L), B)
@@ -58,11 +58,11 @@ def test_other_strategies_are_left_to_the_decomposition() -> None:
     assert by_cells(W[:, :100], np.eye(100)) is None  # too small to be worth a look
     overlapping = np.eye(CELLS) + np.eye(CELLS, k=1)
     assert by_cells(W, overlapping) is None
-    told_apart = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
-    told_apart = np.vstack([told_apart, np.arange(2 * CELLS) == 3])
-    B = reconstruct(np.hstack([W, W]), told_apart)
+    split = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
+    split = np.vstack([split, np.arange(2 * CELLS) == 3])
+    B = reconstruct(np.hstack([W, W]), split)
     assert B is not None
-    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(told_apart)).max() <= 1e-9
+    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(split)).max() <= 1e-9
 
 
 def blas_threads() -> set[int]:
@@ -148,10 +148,10 @@ def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
         monkeypatch.setattr(f"scipy.linalg.{name}", refused)
     order = STREAM.permutation(1100)
     W = np.diag(np.geomspace(0.5, 2.0, 1100))[order]
-    found = optimize(W, privacy=privacy, strategy=strategy)
-    assert found.name == "identity"
-    assert found.error == pytest.approx(np.sum(W**2)) and found.gap < 1e-9
-    assert np.array_equal(found.B @ found.L, W)
+    result = optimize(W, privacy=privacy, strategy=strategy)
+    assert result.name == "identity"
+    assert result.error == pytest.approx(np.sum(W**2)) and result.gap < 1e-9
+    assert np.array_equal(result.B @ result.L, W)
     block = TableWorkload(W, np.arange(1100))
     plan = plan_release([block], privacy=privacy, strategy=strategy)
     answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])

@@ -45,8 +45,8 @@ def test_tall_workloads_keep_their_small_directions(least: float) -> None:
     R = compress_rows(W)
     assert R.shape[0] <= 6
     assert np.allclose(R.T @ R, W.T @ W, rtol=0, atol=1e-13 * np.sum(W**2))
-    found, true = (np.linalg.svd(A, compute_uv=False) for A in (R, W))
-    assert np.abs(found / true - 1.0).max() <= 1e-9 * max(1.0, 1e-6 / least)
+    computed, true = (np.linalg.svd(A, compute_uv=False) for A in (R, W))
+    assert np.abs(computed / true - 1.0).max() <= 1e-9 * max(1.0, 1e-6 / least)
 
 
 def test_equal_columns_merge_in_order_and_negative_zero_is_zero() -> None:

@@ -1,9 +1,9 @@
-"""A free L for pure ε, of any rank between W's and the number of cells: what a small workload wants.
+"""A free L for pure ε, of any rank between that of W and the number of cells: best for small workloads.
 
-p-identity asks for every cell and so tells apart more than the queries do; low-rank stays in W's row space and so
+p-identity asks for every cell and so separates more than the queries do; low-rank stays in the row space of W and so
 cannot ask for single cells. The best L of a small workload often lies between the two: pairs of cells that most
-queries take together are asked for by their sum and difference, and what no query tells apart is not asked at all.
-There are many local minima, so many start points go down together: on matrices this small, sixteen descents in one
+queries take together are asked for by their sum and difference, and what no query separates is not asked at all.
+There are many local minima, so many start points descend together: on matrices this small, sixteen descents in one
 array cost little more than one.
 """
 
@@ -26,7 +26,7 @@ from tacit.errors import NotSupportedError
 BEHIND = 1.05
 """Descents with so many times the least error half-way down are given up."""
 SPARE = 2
-"""Rows that a start point gets besides its own."""
+"""Rows that a start point gets besides those it has."""
 SLACK = 1e-10
 """The last μ: what it hides of the error is less than the digits that count."""
 GIVEN_UP = 1e-4
@@ -103,7 +103,7 @@ def refined(
     roundings = np.geomspace([start.rounding for start in starts], 1e-6, levels)
     slacks = np.geomspace([start.slack for start in starts], SLACK, levels)
     for level in range(levels):
-        if level == levels // 2:  # those that are far behind by now do not come back
+        if level == levels // 2:  # those that are far behind by now stay behind
             reached, _ = _errors(W, F, slacks[level])
             ahead = reached <= BEHIND * reached.min()
             F, used, roundings, slacks = F[ahead], used[ahead], roundings[:, ahead], slacks[:, ahead]
@@ -159,7 +159,7 @@ def _errors(W: Matrix, L: Matrix, mu: Vector) -> tuple[Vector, Matrix]:
 
 
 def _settled(W: Matrix, L: Matrix) -> Matrix:
-    """L without the directions that no query sees and L all but ignores: then W is in its row space to the last digit.
+    """L without the directions that no query sees and L nearly ignores: then W is in its row space to the last digit.
 
     They are taken from the null space of W itself, so that W loses nothing; L moves by what it had of them.
     """

@@ -1,4 +1,4 @@
-"""A free low-rank L for pure ε: what a thin workload wants.
+"""A free low-rank L for pure ε: best for thin workloads.
 
 Write W = G·R with R an orthonormal basis of its row space (rank × n) and L = C·R. Then W = B·L exactly for
 every C of full column rank, B = G·C⁺, and the error tr(GᵀG·(CᵀC)⁻¹)·max_j ‖C·R_j‖₁² (LRM, Formula 7)

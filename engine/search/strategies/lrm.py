@@ -30,7 +30,7 @@ def lrm(
     ``rank`` is the paper's r (default 1.2·rank(W), its Table 1), ``gamma`` its γ: the residual ‖W − B·L‖_F at
     which Algorithm 1 stops. The paper answers with the residual left in; here it is corrected, so that no
     answer is biased and γ costs error only. Singular values of W below γ may be lost altogether in the
-    residual: what is lost is asked for in rows of its own.
+    residual: what is lost gets rows of its own.
 
     Guarantee: the columns leave Algorithm 2 with norm at most 1 (L1 for pure, Formula 11; L2 for approximate,
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
@@ -95,7 +95,7 @@ def _default_rank(needed: int) -> int:
 def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     """L changed so that W is in its row space: by little where B is strong, by new rows where it has lost W.
 
-    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are kept, and
+    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are strong, and
     L + B⁺(W − B·L) is right in them. What they leave of W is s·V, small as Algorithm 1 has converged; rows
     c·V in directions of L that B no longer uses cost about 2c·‖B‖² + s²/c² more, which is least at
     c³ = s²/‖B‖². There are enough such directions, because r ≥ rank(W) and B's columns stay in W's.
@@ -104,12 +104,12 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     P, sigma, N = scipy.linalg.svd(B, full_matrices=wide, check_finite=False)
     P = P[:, : sigma.size]
     residual = P.T @ (W - B @ L)
-    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > NEGLIGIBLE * sigma[0]))
-    L = L + N[kept].T @ (residual[kept] / sigma[kept, None])
-    _, lost, V = svd(W - P[:, kept] @ (P[:, kept].T @ W))
+    strong = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > NEGLIGIBLE * sigma[0]))
+    L = L + N[strong].T @ (residual[strong] / sigma[strong, None])
+    _, lost, V = svd(W - P[:, strong] @ (P[:, strong].T @ W))
     lost = lost[lost > LEFT_OVER * np.linalg.norm(W)]
-    unused = np.delete(N, kept, axis=0)[: lost.size]
-    sizes = np.cbrt(lost**2 / (np.sum(sigma[kept] ** 2) + np.sum(lost**2)))[: len(unused)]
+    unused = np.delete(N, strong, axis=0)[: lost.size]
+    sizes = np.cbrt(lost**2 / (np.sum(sigma[strong] ** 2) + np.sum(lost**2)))[: len(unused)]
     return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
 
 

@@ -18,7 +18,7 @@ from tacit.errors import NotSupportedError
 THIN_WORK, THIN_STEPS = 2e10, (3, 60)
 """Operations for each temperature on a thin workload, some two seconds, and the steps that may come of them."""
 COMPLETE = 128
-"""Cells up to which the weights are found in full on a workload of nearly full rank; beyond, p-identity wins."""
+"""Cells up to which the weights are searched in full on a workload of nearly full rank; beyond, p-identity wins."""
 
 
 def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 10, iterations: int = 60) -> Matrix:
@@ -73,7 +73,7 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
 def search_thin(contest: Contest) -> None:
     """At full length: on thin workloads the weighted queries often win."""
     queries, rank = contest.queries, contest.shape.rank
-    # Three products of m×r and r×r in every step, and W read four times; m and r are all but W's own.
+    # Three products of m×r and r×r in every step, and W read four times; both are nearly those of W.
     step = 8.0 * len(queries) * rank * rank + 8.0 * queries.size
     least, most = THIN_STEPS
     iterations = int(min(most, max(least, THIN_WORK / step)))
