@@ -1,13 +1,17 @@
 """The decisions of numerical linear algebra that the whole engine shares: rank, W·L⁺, and the threads of BLAS.
 
 Rank. A matrix on a computer nearly always has full rank, by rounding. How small a singular value must be to count as
-zero depends on where the matrix comes from, and there are four cases, each with a name:
+zero depends on where the matrix comes from and on what is decided. Each case has a name:
 
 * ``rank``: a matrix that was given, such as a workload. Only the decomposition itself rounds.
-* ``NEGLIGIBLE``: a matrix that was computed, such as a strategy on its lattice or a stack of measurements. Its entries
-  carry rounding of their own.
-* ``TRUSTED``: a direction that a solution is divided by. It must carry digits enough for the answer.
-* ``SQUARES_…``: a matrix that is seen through its squares, AᵀA. Squaring halves the digits.
+* ``computed_rank`` (``NEGLIGIBLE``): a matrix that was computed, such as a strategy on its lattice or a stack of
+  measurements. Its entries carry rounding too.
+* ``TRUSTED``, ``TRUSTED_UNCHECKED``: a direction that a solution is divided by. It must carry digits enough.
+* ``INDEPENDENT``: rows of small rationals, which depend on one another exactly or not at all.
+* ``SQUARES_TOTAL``, ``SQUARES_EACH``: a matrix that is seen through its squares, AᵀA. Squaring halves the digits.
+
+W·L⁺. ``rebuild`` gives it for an L that is measured as it is, ``reconstruct`` for one that a search considers; both
+take the same three ways: cells and sums by Woodbury's identity, full rank by QR, anything else by the SVD.
 """
 
 from __future__ import annotations
@@ -80,6 +84,12 @@ def rank(sigma: Vector, shape: tuple[int, int]) -> int:
 def computed_rank(sigma: Vector) -> int:
     """How many singular values of a computed matrix, largest first, are more than ``NEGLIGIBLE``."""
     return int(np.sum(sigma > NEGLIGIBLE * sigma[0])) if sigma.size else 0
+
+
+def spectrum(matrix: Matrix) -> Vector:
+    """The singular values of a given matrix, as far as its rank goes."""
+    sigma = scipy.linalg.svdvals(matrix, check_finite=False)
+    return np.asarray(sigma[: rank(sigma, matrix.shape)])
 
 
 def row_space(matrix: Matrix) -> tuple[Vector, Matrix]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from scipy.special import gammaln
-from tacit.engine.linalg import SQUARES_TOTAL, rank, rounding, row_space, svd
+from tacit.engine.linalg import SQUARES_TOTAL, rank, rounding, row_space, spectrum, svd
 from tacit.engine.strategy import Matrix, Vector
 
 ROUNDING = 1e-12
@@ -84,7 +84,7 @@ def lemma3_bound(workload: Matrix) -> float:
 
     The paper states it with the noise's constant left out; so does this.
     """
-    sigma = _spectrum(workload)
+    sigma = spectrum(workload)
     return float(len(sigma) * np.sum(sigma**2))
 
 
@@ -101,14 +101,9 @@ def lemma4_figure(workload: Matrix) -> float:
     The lemma is an Ω(·) with an unnamed constant, and its proof takes Vol(V·B₁ⁿ) for Vol(B₁ʳ), which is wrong
     for n > r: for one row of n ones the figure grows with n while the true error stays 1.
     """
-    sigma = _spectrum(workload)
+    sigma = spectrum(workload)
     r = len(sigma)
     if r == 0:
         return 0.0
     log_volume = r * math.log(2.0) - float(gammaln(r + 1)) + float(np.sum(np.log(sigma)))
     return math.exp(2.0 / r * log_volume) * r**3
-
-
-def _spectrum(workload: Matrix) -> Vector:
-    sigma = scipy.linalg.svdvals(workload, check_finite=False)
-    return np.asarray(sigma[: rank(sigma, workload.shape)])

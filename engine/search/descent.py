@@ -18,6 +18,8 @@ from tacit.engine.strategy import Matrix, Vector
 
 Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]
 
+CURVED = 1e-10
+"""Least sᵀy/(‖s‖·‖y‖) of a step s and the change y of its gradient: below it rounding decides the curvature."""
 STALL = 1e-9
 """Relative progress over five steps below which a descent ends."""
 
@@ -70,7 +72,7 @@ def lbfgs(
             continue
         s, y = x_next - x, g_next - g
         curvature = float(s @ y)
-        if curvature > 1e-10 * float(y @ y) ** 0.5 * float(s @ s) ** 0.5:
+        if curvature > CURVED * float(y @ y) ** 0.5 * float(s @ s) ** 0.5:
             pairs.append((s, y, curvature))
             del pairs[:-memory]
         x, f, g = x_next, f_next, g_next
@@ -155,7 +157,7 @@ def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch:
         s, y = x_next - x, g_next - g
         curvature = np.einsum("ki,ki->k", s, y)
         sizes = np.einsum("ki,ki->k", s, s) * np.einsum("ki,ki->k", y, y)
-        curvature[curvature <= 1e-10 * np.sqrt(sizes)] = np.inf  # no information: its weights become zero
+        curvature[curvature <= CURVED * np.sqrt(sizes)] = np.inf  # no information: its weights become zero
         pairs.append((s, y, curvature))
         del pairs[:-memory]
         x, f, g = x_next, f_next, g_next

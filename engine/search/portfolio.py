@@ -16,12 +16,11 @@ import numpy as np
 from tacit.engine.search.bounds import svd_bound
 from tacit.engine.search.contest import Contest
 from tacit.engine.search.shape import Shape
-from tacit.engine.search.strategies import free, low_rank, p_identity, weighted
+from tacit.engine.search.strategies import free, low_rank, lrm, p_identity, weighted
 from tacit.engine.search.strategies.adaptive import adaptive
 from tacit.engine.search.strategies.dual import dual, prove
 from tacit.engine.search.strategies.hierarchical import hierarchical
 from tacit.engine.search.strategies.identity import identity
-from tacit.engine.search.strategies.lrm import lrm
 from tacit.engine.search.strategies.results import results
 from tacit.engine.search.strategies.wavelet import wavelet
 from tacit.engine.search.watch import Watch
@@ -100,8 +99,8 @@ PORTFOLIO: dict[Privacy, tuple[Family, ...]] = {
         Family("weighted", Shape.is_full_with_few_queries, weighted.search_full),
         Family("adaptive", Shape.is_stiff, _once("adaptive", adaptive)),
         Family("low-rank", Shape.always, low_rank.search_longer, full_effort=True),
-        Family("lrm", Shape.suits_lrm, _once("lrm", lrm), full_effort=True, leader="low-rank"),
-        Family("free", Shape.suits_free, free.search, full_effort=True),
+        Family("lrm", lrm.applies, _once("lrm", lrm.lrm), full_effort=True, leader="low-rank"),
+        Family("free", free.applies, free.search, full_effort=True),
     ),
 }
 """What is searched under each kind of privacy, in this order."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import scipy.linalg
-from tacit.engine.linalg import rank
+from tacit.engine.linalg import spectrum
 from tacit.engine.strategy import Matrix, Vector
 
 WIDEST = 8192
@@ -29,14 +28,6 @@ TREES = 256
 """Cells up to which the trees over ordered cells are tried: p-identity finds what they find, only later."""
 QUICK = 65_536
 """Entries of W up to which its singular values take a moment."""
-REFINED = 96
-"""Cells up to which a free L is tried from the best so far: a step costs n³."""
-FEWEST = 7
-"""Cells below which the other families find what a free L finds; so with fewer than ``FEW_DIRECTIONS``."""
-FEW_DIRECTIONS = 3
-LRM_DIRECTIONS, LRM_ENTRIES = 12, 2400
-"""LRM is tried with more directions than the first (with fewer, low-rank's many start points find the same) and with
-rank·cells up to the second (beyond, its 300 rounds take minutes)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +48,7 @@ class Shape:
     @cached_property
     def spectrum(self) -> Vector:
         """The singular values that are more than rounding; a decomposition, made when it is first asked for."""
-        sigma = scipy.linalg.svdvals(self.workload, check_finite=False)
-        return sigma[: rank(sigma, self.workload.shape)]
+        return spectrum(self.workload)
 
     @property
     def rank(self) -> int:
@@ -104,9 +94,3 @@ class Shape:
 
     def is_full_with_few_queries(self) -> bool:
         return self.has_few_queries() and not self.is_thin()
-
-    def suits_lrm(self) -> bool:
-        return self.rank > LRM_DIRECTIONS and self.rank * self.cells <= LRM_ENTRIES
-
-    def suits_free(self) -> bool:
-        return FEWEST <= self.cells <= REFINED and self.rank >= FEW_DIRECTIONS

@@ -15,6 +15,7 @@ from tacit.engine.search import shape
 from tacit.engine.search.contest import Contest, operations
 from tacit.engine.search.portfolio import PORTFOLIO, Family, run_families, search
 from tacit.engine.search.shape import Shape
+from tacit.engine.search.strategies import free, lrm
 from tacit.engine.search.watch import Watch
 
 from .workloads import Matrix, prefix, ranges, real
@@ -26,29 +27,35 @@ def near_singular(n: int) -> Matrix:
 
 
 SHAPES: dict[str, tuple[Matrix, int, set[str]]] = {
-    "tiny": (prefix(8), 8, {"is_tiny", "is_small", "is_thin", "suits_free", "is_thin_with_few_queries"}),
-    "square": (prefix(60), 60, {"is_full_with_few_queries", "suits_free"}),
-    "thin": (real(20, 70, 6), 20, {"is_thin", "is_thin_with_few_queries", "suits_free"}),
-    "thin, many queries": (real(20, 70, 6), 200, {"is_thin", "suits_free"}),
+    "tiny": (prefix(8), 8, {"tiny", "small", "thin", "free", "thin, few queries"}),
+    "square": (prefix(60), 60, {"full, few queries", "free"}),
+    "thin": (real(20, 70, 6), 20, {"thin", "thin, few queries", "free"}),
+    "thin, many queries": (real(20, 70, 6), 200, {"thin", "free"}),
     "stiff": (
         near_singular(30),
         30,
-        {"is_small", "is_stiff", "is_thin", "is_thin_with_few_queries", "suits_free", "suits_lrm"},
+        {"small", "stiff", "thin", "thin, few queries", "free", "lrm"},
     ),
-    "large and stiff": (near_singular(60), 60, {"is_full_with_few_queries", "suits_free"}),
-    "two directions": (real(9, 30, 2), 9, {"is_small", "is_thin", "is_thin_with_few_queries"}),
-    "wide": (ranges(30, 300), 30, {"is_thin", "is_thin_with_few_queries"}),
+    "large and stiff": (near_singular(60), 60, {"full, few queries", "free"}),
+    "two directions": (real(9, 30, 2), 9, {"small", "thin", "thin, few queries"}),
+    "wide": (ranges(30, 300), 30, {"thin", "thin, few queries"}),
 }
-PREDICATES = (
-    *("is_tiny", "is_small", "is_stiff", "is_thin"),
-    *("is_thin_with_few_queries", "is_full_with_few_queries", "suits_lrm", "suits_free"),
-)
+PREDICATES: dict[str, Callable[[Shape], bool]] = {
+    "tiny": Shape.is_tiny,
+    "small": Shape.is_small,
+    "stiff": Shape.is_stiff,
+    "thin": Shape.is_thin,
+    "thin, few queries": Shape.is_thin_with_few_queries,
+    "full, few queries": Shape.is_full_with_few_queries,
+    "lrm": lrm.applies,
+    "free": free.applies,
+}
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_predicates_of_shapes(name: str) -> None:
     W, queries, expected = SHAPES[name]
-    assert {p for p in PREDICATES if getattr(Shape(W, queries), p)()} == expected
+    assert {name for name, holds in PREDICATES.items() if holds(Shape(W, queries))} == expected
 
 
 def test_the_rank_of_a_shape_is_that_of_its_workload() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.engine.linalg import rank, row_space
 from tacit.engine.search.contest import Contest
 from tacit.engine.search.descent import lbfgs_together
-from tacit.engine.search.shape import SMALL, THIN
+from tacit.engine.search.shape import SMALL, THIN, Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
 from tacit.errors import NotSupportedError
@@ -31,14 +31,24 @@ SLACK = 1e-10
 """The last μ: what it hides of the error is less than the digits that count."""
 GIVEN_UP = 1e-4
 """Directions that no query sees and L nearly ignores, measured against L's largest singular value."""
+CELLS = (7, 96)
+"""Cells from which on the portfolio tries it, because the other families find the same with fewer, and up to which it
+does, because a step costs n³."""
 LEVELS, ITERATIONS = 24, 40
 """A descent at full length."""
 FEW_DIRECTIONS = 3
-"""Directions up to which one start point of each kind and half the levels find what more would."""
+"""Directions up to which one start point of each kind and half the levels find what more would; with fewer than these
+the other families do."""
 SHORT_LEVELS, SHORT_ITERATIONS = 12, 30
 """A short descent, of which many are tried."""
 SHORT_STARTS, SHORT_SEED = 12, 100
 """Short descents for each number of random directions, and the first seed: others than those before."""
+CELLS_SMOOTHING, DIRECTIONS_SMOOTHING = (0.016, 0.3), (0.016, 0.1)
+NEAR_SMOOTHING = ((0.004, 0.07), (0.016, 0.04))
+"""The first ε and μ from the cells, from directions, and near a good L, which is left in two ways: with little rounding
+and much slack, and the reverse. More would end in the same minimum wherever it starts, less in the nearest one."""
+ENTRY, ROW = 1e-5, 1e-6
+"""Largest entry that is 0 at the end, ε being 1e-6 there, and largest entry of a row that asks nothing."""
 GAIN = 1e-3
 """Relative gain below which a further round from the best so far is the last."""
 
@@ -163,7 +173,7 @@ def _settled(W: Matrix, L: Matrix) -> Matrix:
 
     They are taken from the null space of W itself, so that W loses nothing; L moves by what it had of them.
     """
-    L = np.where(np.abs(L) < 1e-5, 0.0, L)
+    L = np.where(np.abs(L) < ENTRY, 0.0, L)
     _, sigma, V = scipy.linalg.svd(W, check_finite=False)
     unseen = V[rank(sigma, W.shape) :]
     if len(unseen):
@@ -171,7 +181,13 @@ def _settled(W: Matrix, L: Matrix) -> Matrix:
         sizes = np.concatenate([sizes, np.zeros(len(unseen) - sizes.size)])
         lost = turned[sizes <= GIVEN_UP * float(np.linalg.norm(L, 2))] @ unseen
         L = L - (L @ lost.T) @ lost
-    return np.ascontiguousarray(L[np.abs(L).max(axis=1) > 1e-6])
+    return np.ascontiguousarray(L[np.abs(L).max(axis=1) > ROW])
+
+
+def applies(shape: Shape) -> bool:
+    """Whether the portfolio tries it."""
+    fewest, most = CELLS
+    return fewest <= shape.cells <= most and shape.rank >= FEW_DIRECTIONS
 
 
 def search(contest: Contest) -> None:
@@ -189,16 +205,15 @@ def search(contest: Contest) -> None:
 
 
 def _from_cells(workload: Matrix) -> Start:
-    return Start(np.eye(workload.shape[1]), 0.016, 0.3)
+    return Start(np.eye(workload.shape[1]), *CELLS_SMOOTHING)
 
 
 def _from_directions(workload: Matrix, extra: int, seed: int) -> Start:
-    return Start(directions(workload, extra, seed), 0.016, 0.1)
+    return Start(directions(workload, extra, seed), *DIRECTIONS_SMOOTHING)
 
 
 def _near(L: Matrix) -> list[Start]:
-    """Two starts that leave a good L: much slack and little rounding, and the reverse."""
-    return [Start(L, 0.004, 0.07), Start(L, 0.016, 0.04)]
+    return [Start(L, *smoothing) for smoothing in NEAR_SMOOTHING]
 
 
 def _descend_from_many(contest: Contest, tries: int) -> None:

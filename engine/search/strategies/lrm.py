@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from tacit.engine.linalg import LEFT_OVER, NEGLIGIBLE, svd
-from tacit.engine.linalg import rank as rank_of
+from tacit.engine.linalg import LEFT_OVER, NEGLIGIBLE, spectrum, svd
+from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy
 from tacit.errors import ProgrammingError
@@ -14,6 +14,9 @@ PENALTY_LIMIT = 1e10
 """β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
 STEPS = 25
 """Steps of Algorithm 2 for every B."""
+FEWEST_DIRECTIONS, MOST_ENTRIES = 12, 2400
+"""The portfolio tries LRM beyond so many directions (up to there low-rank's many start points find the same) and up to
+so large a rank·cells (beyond, 300 rounds take minutes)."""
 
 
 def lrm(
@@ -36,12 +39,17 @@ def lrm(
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
     Limits: a local method with no bound of its own; slow on W of full rank; r below rank(W) is refused.
     """
-    needed = _rank(workload)
+    needed = spectrum(workload).size
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
     rank = _default_rank(needed) if rank is None else rank
     B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
     return _exact(workload, B, L)
+
+
+def applies(shape: Shape) -> bool:
+    """Whether the portfolio tries it."""
+    return shape.rank > FEWEST_DIRECTIONS and shape.rank * shape.cells <= MOST_ENTRIES
 
 
 def decompose(
@@ -60,7 +68,7 @@ def decompose(
     in every tenth round.
     """
     W = workload
-    r = rank if rank is not None else _default_rank(_rank(W))
+    r = rank if rank is not None else _default_rank(spectrum(W).size)
     B, L = _start(W, r, privacy)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
@@ -82,10 +90,6 @@ def decompose(
             penalty *= 2.0
         multiplier = multiplier + penalty * residual
     return B, L
-
-
-def _rank(W: Matrix) -> int:
-    return rank_of(scipy.linalg.svdvals(W, check_finite=False), W.shape)
 
 
 def _default_rank(needed: int) -> int:
