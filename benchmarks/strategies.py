@@ -107,8 +107,8 @@ RACES = {"Range 256×1024": 0.2, "Related-10 256×1024": 0.2, "Prefix 1024": 1.0
 
 def timed(workload: Matrix, privacy: Privacy, strategy: str | None = None, **options: float) -> tuple[Strategy, float]:
     start = time.process_time()
-    found = optimize(workload, privacy=privacy, strategy=strategy, **options)  # type: ignore[arg-type]
-    return found, time.process_time() - start
+    result = optimize(workload, privacy=privacy, strategy=strategy, **options)  # type: ignore[arg-type]
+    return result, time.process_time() - start
 
 
 def approximate() -> None:
@@ -116,16 +116,16 @@ def approximate() -> None:
     print(f"{'workload':22}{'SVD bound':>12}{'peer':>16}{'tacit':>14}{'bound':>14}{'gap':>9}{'seconds':>9}")
     for case in APPROXIMATE:
         W = case.make()
-        found, seconds = timed(W, "approximate", target_gap=1e-3)
-        verdict = "" if found.gap <= 1e-3 else "  ABOVE 0.1 %"
+        result, seconds = timed(W, "approximate", target_gap=1e-3)
+        verdict = "" if result.gap <= 1e-3 else "  ABOVE 0.1 %"
         print(
-            f"{case.name:22}{svd_bound(W):12.6g}{case.peer:>16}{found.error:14.7g}{found.lower_bound:14.7g}"
-            f"{found.gap:9.2%}{seconds:9.2f}{verdict}",
+            f"{case.name:22}{svd_bound(W):12.6g}{case.peer:>16}{result.error:14.7g}{result.lower_bound:14.7g}"
+            f"{result.gap:9.2%}{seconds:9.2f}{verdict}",
             flush=True,
         )
         if case.name in RACES:
             slow = optimize(W, privacy="approximate", strategy="coa")
-            ratio = found.seconds / slow.seconds
+            ratio = result.seconds / slow.seconds
             verdict = "" if ratio <= RACES[case.name] else "  TOO SLOW"
             print(
                 f"{'':22}coa, ten iterations: {slow.error:.6g} ({slow.gap:.1%} above the bound) in "
@@ -146,15 +146,15 @@ def pure(with_lrm: bool) -> None:
         W = case.make()
         # Named strategies of 30,000 rows differ from those of R with RᵀR = WᵀW in nothing but time.
         named = {name: timed(W, "pure", name)[0].error for name in names if name != "results" or len(W) < 5000}
-        found, seconds = timed(W, "pure")
-        early = min((e for s, e, _ in found.trace if s <= 2.0), default=float("nan"))
-        verdict = "ok" if found.error <= case.target else f"{found.error / case.target - 1:+.2%}"
-        behind = [name for name, error in named.items() if error < found.error * (1 - 1e-9)]
+        result, seconds = timed(W, "pure")
+        early = min((e for s, e, _ in result.trace if s <= 2.0), default=float("nan"))
+        verdict = "ok" if result.error <= case.target else f"{result.error / case.target - 1:+.2%}"
+        behind = [name for name, error in named.items() if error < result.error * (1 - 1e-9)]
         print(
             f"{case.name:20}"
             + "".join(f"{named.get(name, float('nan')):13.5g}" for name in names)
-            + f"{case.peer:>15}{case.target:10.5g}{found.error:12.6g}{early:12.6g}{seconds:9.2f}"
-            + f"  {found.name}, target {verdict}{'  WORSE THAN ' + ', '.join(behind) if behind else ''}",
+            + f"{case.peer:>15}{case.target:10.5g}{result.error:12.6g}{early:12.6g}{seconds:9.2f}"
+            + f"  {result.name}, target {verdict}{'  WORSE THAN ' + ', '.join(behind) if behind else ''}",
             flush=True,
         )
 
@@ -163,9 +163,9 @@ def memory() -> None:
     print("\nmemory: planning Range 1024×8192 (peak resident set of this process so far, target under 2 GB)")
     W = ranges(1024, 8192)
     for privacy in ("approximate", "pure"):
-        found, seconds = timed(W, privacy, deadline=20.0)
+        result, seconds = timed(W, privacy, deadline=20.0)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{privacy:12} {found!r} in {seconds:.1f} s, {peak:.2f} GB", flush=True)
+        print(f"{privacy:12} {result!r} in {seconds:.1f} s, {peak:.2f} GB", flush=True)
 
 
 def small() -> None:
@@ -204,7 +204,7 @@ def floor() -> None:
         problem, n = Problem(W), W.shape[1]
         print(f"{case.name}: {n} columns, target {case.target:g}")
         for count in counts:
-            found = []
+            errors = []
             for seed in range(5):
                 stream = np.random.default_rng(seed)
                 start = np.vstack([hats(n, count - 1), np.full((1, n), 0.3)])
@@ -212,8 +212,8 @@ def floor() -> None:
                     start = 0.5 * stream.random((count, n))
                 elif seed:
                     start += 0.3 * stream.standard_normal((count, n))
-                found.append(problem.anneal(start, 60, 60, Watch())[0])
-            print(f"{count:6} sums: " + " ".join(f"{error:9.1f}" for error in sorted(found)), flush=True)
+                errors.append(problem.anneal(start, 60, 60, Watch())[0])
+            print(f"{count:6} sums: " + " ".join(f"{error:9.1f}" for error in sorted(errors)), flush=True)
 
 
 if __name__ == "__main__":

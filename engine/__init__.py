@@ -14,7 +14,8 @@ from tacit.engine.mechanism.plan import JointPlan
 from tacit.engine.mechanism.release import release
 from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
 from tacit.engine.mechanism.widths import half_widths
-from tacit.engine.search.optimize import optimize, strategies
+from tacit.engine.search.named import strategies
+from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 
 __all__ = [

@@ -1,139 +1,201 @@
-"""B = W·L⁺ in floating point, carefully, for strategies as they are measured: rounded, weighted, of any rank.
+"""The decisions of numerical linear algebra that the whole engine shares: rank and W·L⁺.
 
-``strategy.best_reconstruction`` is its counterpart for the search, which refuses an L that does not span W.
+Rank. A matrix on a computer nearly always has full rank, by rounding. How small a singular value must be to count as
+zero depends on where the matrix comes from and on what is decided. Each case has a name:
+
+* ``rank``: a matrix that was given, such as a workload. Only the decomposition itself rounds.
+* ``computed_rank`` (``NEGLIGIBLE``): a matrix that was computed, such as a strategy on its lattice or a stack of
+  measurements. Its entries carry rounding too.
+* ``TRUSTED``, ``TRUSTED_UNCHECKED``: a direction that a solution is divided by. It must carry digits enough.
+* ``INDEPENDENT``: rows of small rationals, which depend on one another exactly or not at all.
+* ``SQUARES_TOTAL``, ``SQUARES_EACH``: a matrix that is seen through its squares, AᵀA. Squaring halves the digits.
+
+W·L⁺. ``rebuild`` gives it for an L that is measured as it is, ``reconstruct`` for one that a search considers; both
+take the same three ways: cells and sums by Woodbury's identity, full rank by QR, anything else by the SVD.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from threading import Lock
-
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from threadpoolctl import OpenBLASController, ThreadpoolController
+from tacit.engine.strategy import Matrix, Vector
 
-_WELL_CONDITIONED = 1e-7
-_RELATIVE_RANK = 1e-12
+NEGLIGIBLE = 1e-12
+"""Share of the largest singular value up to which a direction of a computed matrix is rounding.
+
+Entries on the finest lattice are rounded by 2⁻⁵¹ of the largest, and √(m·n) of them add up: 5e-13 for a thousand rows
+and columns. Dividing by such a direction would turn rounding into answers.
+"""
+TRUSTED = 1e-10
+"""Share of the largest pivot, row or singular value from which on a direction may carry answers that are then checked.
+
+Rounding of 2⁻⁵² there is 2e-6 of the direction, and one step of refinement squares that.
+"""
+TRUSTED_UNCHECKED = 1e-7
+"""The same where nobody checks the result: the least pivot of a QR can be a thousand times the least singular value."""
+INDEPENDENT = 1e-9
+"""Share of the largest pivot from which on unit rows of small rationals are independent, in a QR with pivoting.
+
+What is decided is exact: such rows depend on one another exactly, and then the pivot is rounding (1e-15), or not at
+all, and then it is far above this.
+"""
+SQUARES_TOTAL = 1e-5
+"""Least singular value, as a share of the largest, for which AᵀA gives the sum of all to within 1e-9 of it.
+
+Rounding of 2⁻⁵²·σ₁² moves σ² = (s·σ₁)² by that much, so σ by 2⁻⁵³/s·σ₁: at this s by 1e-11·σ₁.
+"""
+SQUARES_EACH = 1e-3
+"""Least pivot, as a share of the largest, for which AᵀA gives every direction to within 1e-9 of itself: 2⁻⁵²/s²."""
+LEFT_OVER = 1e-15
+"""Share of ‖W‖ up to which what a strategy leaves of W is the rounding of the subtraction."""
+RESIDUAL = 1e-9
+"""Largest accepted ‖(W − B·L)ᵢ‖ / ‖Wᵢ‖ of any row: beyond it the answers would be biased visibly."""
+
 _LARGE = 1 << 20
 """Entries from which on a look for zeros is cheap beside a product."""
 _MANY = 512
 """Rows of a strategy from which on a look for cells among them is cheaper than its decomposition."""
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """BLAS on one thread for a while: on a busy machine two take up to forty times as long for small matrices.
+def rounding(sigma: Vector, shape: tuple[int, int]) -> float:
+    """How far a decomposition may have moved the singular values of an m×n matrix: max(m, n)·2⁻⁵²·σ₁.
 
-    The limit is one for the whole process, so it is counted: the first to come sets it and the last to go restores
-    what was there. Callers in several threads would otherwise restore one another's limit, and keep it for good.
+    The algorithms are backward stable: what they return belongs to a matrix that differs by that much in norm
+    (LAPACK Users' Guide, Section 4.9).
     """
-    _limit.enter()
-    try:
-        yield
-    finally:
-        _limit.leave()
+    return max(shape) * 2.0**-52 * float(sigma[0])
 
 
-class _Limit:
-    """The one limit and how many want it."""
+def rank(sigma: Vector, shape: tuple[int, int]) -> int:
+    """How many singular values of a given m×n matrix, largest first, are more than ``rounding``: four times as much.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._wanted = 0
-        self._restore: Callable[[], None] = lambda: None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._wanted == 0:
-                with _in_control():
-                    self._restore = _blas().limit(limits=1).restore_original_limits
-            self._wanted += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._wanted -= 1
-            if self._wanted == 0:
-                with _in_control():
-                    self._restore()
-
-
-_limit = _Limit()
-
-
-@contextmanager
-def _in_control() -> Iterator[None]:
-    """Let this thread change the limit: from 3.8 on threadpoolctl ignores all but the thread that was the first to.
-
-    Nobody is in control afterwards, so that a caller who has set a limit of his own around this can take it back.
+    The factor leaves room for the QR decomposition that often comes before.
     """
-    release = getattr(OpenBLASController, "clear_controlling_thread", lambda *, force: None)
-    release(force=True)
+    return int(np.sum(sigma > 4.0 * rounding(sigma, shape))) if sigma.size and sigma[0] > 0.0 else 0
+
+
+def computed_rank(sigma: Vector) -> int:
+    """How many singular values of a computed matrix, largest first, are more than ``NEGLIGIBLE``."""
+    return int(np.sum(sigma > NEGLIGIBLE * sigma[0])) if sigma.size else 0
+
+
+def spectrum(matrix: Matrix) -> Vector:
+    """The singular values of a given matrix, as far as its rank goes."""
+    sigma = scipy.linalg.svdvals(matrix, check_finite=False)
+    return np.asarray(sigma[: rank(sigma, matrix.shape)])
+
+
+def row_space(matrix: Matrix) -> tuple[Vector, Matrix]:
+    """Σ and Qᵀ of a given matrix P·Σ·Qᵀ, as far as its rank goes: Qᵀ is an orthonormal basis of the row space."""
+    _, sigma, Q = svd(matrix)
+    r = rank(sigma, matrix.shape)
+    return sigma[:r], Q[:r]
+
+
+def svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
+    """The thin decomposition; LAPACK's quick driver does not converge on a rare matrix; its slow one always has."""
     try:
-        yield
-    finally:
-        release(force=True)
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return U, s, Vt
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Without OpenMP, which keeps its limit per thread: another thread may come to restore it."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-def rebuild(workload: NDArray[np.float64], strategy: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The B of least norm with ``B @ strategy`` nearest to ``workload``.
+def rebuild(workload: Matrix, strategy: Matrix) -> Matrix:
+    """The B of least norm with ``B @ strategy`` nearest to ``workload``: W·L⁺ for an L as it is measured, of any rank.
 
     For independent noise of one variance it is the best linear unbiased estimator (Gauss–Markov), and any
     exact relation between rows of the workload holds between rows of B, which is what makes answers
     consistent.
     """
     W, L = workload, strategy
-    r, n = L.shape
-    if r == 0 or n == 0:
-        return np.zeros((W.shape[0], r))
-    if (found := by_cells(W, L)) is not None and _relative(found[1], W) <= _RELATIVE_RANK:
-        return found[0]
-    thin = r <= n
-    Q, R = scipy.linalg.qr(L.T if thin else L, mode="economic", check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    if diagonal.min() <= _WELL_CONDITIONED * diagonal.max():
-        return _rebuild_by_svd(W, L)
-    if thin:  # L = RᵀQᵀ, so B Rᵀ = W Q
-        return np.ascontiguousarray(scipy.linalg.solve_triangular(R, (W @ Q).T, check_finite=False).T)
-    Y = scipy.linalg.solve_triangular(R, W.T, trans="T", check_finite=False).T  # L = Q R, so B Q = W R⁻¹
-    return np.ascontiguousarray(Y @ Q.T)
+    if 0 in L.shape:
+        return np.zeros((W.shape[0], L.shape[0]))
+    if (of_cells := by_cells(W, L)) is not None and _relative(of_cells[1], W) <= NEGLIGIBLE:
+        return of_cells[0]
+    peaks = row_peaks(L)
+    even = L.shape[0] >= L.shape[1] or peaks.min() > TRUSTED_UNCHECKED * peaks.max()
+    B = _by_qr(W, L, TRUSTED_UNCHECKED) if even else None
+    if B is None:
+        U, s, Vt = svd(L)
+        B = np.ascontiguousarray(W @ _inverse(U, s, Vt, computed_rank(s)))
+    return B
 
 
-def is_identity(matrix: NDArray[np.float64]) -> bool:
-    """Whether a matrix is I: a look at it instead of products of n³ operations and copies of n² numbers."""
-    n = matrix.shape[0]
-    return matrix.shape == (n, n) and bool((np.diag(matrix) == 1.0).all()) and np.count_nonzero(matrix) == n
+def reconstruct(workload: Matrix, strategy: Matrix, *, by_row: bool = True) -> Matrix | None:
+    """B = W·L⁺ with W = B·L, or None when W is not in the row space of L: the search's question about an L.
+
+    It is not when a row (or W as a whole, without ``by_row``) is missed by more than ``RESIDUAL`` of its norm. Of all
+    B with W = B·L this one has the least norm, and so the least error.
+    """
+    W, L = workload, strategy
+    if W.shape[0] == 0 or L.shape[0] == 0:
+        B, missing = np.zeros((W.shape[0], L.shape[0])), _missing_share(W, W, by_row)
+        return B if missing <= RESIDUAL else None
+    safe = RESIDUAL / 10
+    of_cells = by_cells(W, L)
+    if of_cells is not None and _missing_share(of_cells[1], W, by_row) <= safe:
+        return of_cells[0]
+    quick = _by_qr(W, L, TRUSTED)
+    missing = float("inf") if quick is None else _missing_share(W - quick @ L, W, by_row)
+    # A row of L that is next to nothing takes rounding for a part of W: without it B may be far smaller.
+    peaks = row_peaks(L)
+    if quick is not None and missing <= safe and peaks.min() > TRUSTED * peaks.max():
+        return quick
+    inverse = pseudo_inverse(L)
+    B = W @ inverse
+    B = B + (W - B @ L) @ inverse  # one step of refinement: W·L⁺ loses digits of a stiff L
+    missing_after = _missing_share(W - B @ L, W, by_row)
+    if quick is not None:
+        smaller = np.linalg.norm(B) < np.linalg.norm(quick) and missing_after <= RESIDUAL
+        if not smaller and (missing <= safe or not missing_after < missing):
+            B, missing_after = quick, missing
+    return B if missing_after <= RESIDUAL else None
 
 
-def row_norms(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The L2 norm of every row, without a second matrix of that size."""
-    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    for row in np.flatnonzero(~((norms > 1e-100) & (norms < 1e100))):  # its squares may have left the floats
-        peak = float(np.abs(matrix[row]).max(initial=0.0))
-        norms[row] = peak * np.linalg.norm(matrix[row] / peak) if 0.0 < peak < np.inf else peak
-    return np.asarray(norms)
+def _by_qr(W: Matrix, L: Matrix, least: float) -> Matrix | None:
+    """W·L⁺ for an L of full row or column rank; None when a pivot is below ``least`` of the largest."""
+    wide = L.shape[0] < L.shape[1]
+    sizes = np.sqrt(np.einsum("ij,ij->i", L, L)) if wide else np.ones(1)
+    if not sizes.all():
+        return None
+    # Independent rows may have any sizes: B for rows of size 1 differs by those factors only.
+    Q, R = scipy.linalg.qr((L / sizes[:, None]).T if wide else L, mode="economic", check_finite=False)
+    pivots = np.abs(np.diag(R))
+    if pivots.min() <= least * pivots.max():
+        return None
+    if wide:  # L = Rᵀ·Qᵀ, so B·Rᵀ = W·Q
+        half = scipy.linalg.solve_triangular(R, (W @ Q).T, check_finite=False)
+        return np.ascontiguousarray(half.T / sizes)
+    half = scipy.linalg.solve_triangular(R, W.T, trans="T", check_finite=False)  # L = Q·R, so B·Q = W·R⁻¹
+    return np.ascontiguousarray(half.T @ Q.T)
 
 
-def row_peaks(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest absolute entry of every row, without a second matrix of that size."""
-    return np.asarray(np.maximum(matrix.max(axis=1, initial=0.0), -matrix.min(axis=1, initial=0.0)))
+def pseudo_inverse(matrix: Matrix) -> Matrix:
+    """L⁺, as far as the ``rank`` of L goes."""
+    U, s, Vt = svd(matrix)
+    return _inverse(U, s, Vt, rank(s, matrix.shape))
 
 
-def by_cells(
-    workload: NDArray[np.float64], strategy: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _inverse(U: Matrix, sigma: Vector, Vt: Matrix, count: int) -> Matrix:
+    """L⁺ for the first ``count`` directions of L = U·Σ·Vᵀ."""
+    return np.asarray(((U[:, :count] / sigma[:count]) @ Vt[:count]).T)
+
+
+def _missing_share(missing: Matrix, W: Matrix, by_row: bool) -> float:
+    """How much of W, or of that row of W of which most is missing, is missing."""
+    if not by_row:
+        return float(np.linalg.norm(missing) / max(float(np.linalg.norm(W)), 1e-300))
+    rows = np.sqrt(np.einsum("ij,ij->i", W, W))
+    off = np.sqrt(np.einsum("ij,ij->i", missing, missing))
+    return float(np.max(off[rows > 0] / rows[rows > 0], initial=0.0))
+
+
+def by_cells(workload: Matrix, strategy: Matrix) -> tuple[Matrix, Matrix] | None:
     """B = W·L⁺ and W − B·L, for a large L that asks for every cell and a few sums besides; None for any other L.
 
-    Let D be rows of L that share no column and whose groups of columns ("cells") L and W never tell apart: then
+    Let D be rows of L that share no column and whose groups of columns ("cells") neither L nor W splits: then
     L = [I; T]·D and W = X·D up to the order of rows. With (I + TᵀT)⁻¹ = I − Tᵀ·K·T, K = (I + T·Tᵀ)⁻¹
     (Woodbury), B = X·(I + TᵀT)⁻¹·[I, Tᵀ] takes m·n·p operations where a decomposition of L takes n³.
     """
@@ -145,37 +207,57 @@ def by_cells(
     narrowest = np.full(L.shape[1], -1)
     order = np.lexsort((-rows, -width[rows]))  # the narrowest row of a column, the first of equals, is written last
     narrowest[columns[order]] = rows[order]
-    own = np.unique(narrowest[narrowest >= 0])
-    inside = np.isin(rows, own)
-    if np.bincount(columns[inside], minlength=L.shape[1]).max(initial=0) > 1 or 2 * own.size < L.shape[0]:
+    cells = np.unique(narrowest[narrowest >= 0])
+    inside = np.isin(rows, cells)
+    if np.bincount(columns[inside], minlength=L.shape[1]).max(initial=0) > 1 or 2 * cells.size < L.shape[0]:
         return None
-    shape = (own.size, L.shape[1])
+    shape = (cells.size, L.shape[1])
     D = csr_array(
-        (L[rows[inside], columns[inside]], (np.searchsorted(own, rows[inside]), columns[inside])), shape=shape
+        (L[rows[inside], columns[inside]], (np.searchsorted(cells, rows[inside]), columns[inside])), shape=shape
     )
     inverse = (D.T / np.asarray(D.multiply(D).sum(axis=1))).tocsr()  # D has orthogonal rows
-    others = np.setdiff1d(np.arange(L.shape[0]), own)
-    if not others.size:  # every row of L is a cell: no sums to weigh against them, and their order is L's own
+    others = np.setdiff1d(np.arange(L.shape[0]), cells)
+    if not others.size:  # every row of L is a cell: no sums to weigh against them, and their order is that of L
         X = times(W, inverse)
         return X, W - times(X, D)
     X, T = times(W, inverse), L[others] @ inverse
-    if np.abs(T @ D - L[others]).max(initial=0.0) > _RELATIVE_RANK * np.abs(L).max():
+    if np.abs(T @ D - L[others]).max(initial=0.0) > NEGLIGIBLE * np.abs(L).max():
         return None
     K = np.linalg.inv(np.eye(others.size) + T @ T.T)
     B = np.empty((W.shape[0], L.shape[0]))
-    B[:, own] = X - ((X @ T.T) @ K) @ T
-    B[:, others] = B[:, own] @ T.T
-    return B, W - B[:, own] @ D - B[:, others] @ L[others]
+    B[:, cells] = X - ((X @ T.T) @ K) @ T
+    B[:, others] = B[:, cells] @ T.T
+    return B, W - B[:, cells] @ D - B[:, others] @ L[others]
 
 
-def residual(workload: NDArray[np.float64], B: NDArray[np.float64], L: NDArray[np.float64]) -> float:
+def is_identity(matrix: Matrix) -> bool:
+    """Whether a matrix is I: a look at it instead of products of n³ operations and copies of n² numbers."""
+    n = matrix.shape[0]
+    return matrix.shape == (n, n) and bool((np.diag(matrix) == 1.0).all()) and np.count_nonzero(matrix) == n
+
+
+def row_norms(matrix: Matrix) -> Vector:
+    """The L2 norm of every row, without a second matrix of that size."""
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    for row in np.flatnonzero(~((norms > 1e-100) & (norms < 1e100))):  # its squares may have left the floats
+        peak = float(np.abs(matrix[row]).max(initial=0.0))
+        norms[row] = peak * np.linalg.norm(matrix[row] / peak) if 0.0 < peak < np.inf else peak
+    return np.asarray(norms)
+
+
+def row_peaks(matrix: Matrix) -> Vector:
+    """The largest absolute entry of every row, without a second matrix of that size."""
+    return np.asarray(np.maximum(matrix.max(axis=1, initial=0.0), -matrix.min(axis=1, initial=0.0)))
+
+
+def residual(workload: Matrix, B: Matrix, L: Matrix) -> float:
     """The largest entry of W − B L, each row measured against its own largest entry."""
     if B is workload and is_identity(L):
         return 0.0
     return _relative(workload - times(B, L), workload)
 
 
-def times(a: NDArray[np.float64], b: NDArray[np.float64] | csr_array) -> NDArray[np.float64]:
+def times(a: Matrix, b: Matrix | csr_array) -> Matrix:
     """a @ b, through the non-zero entries of large matrices that have few: n² operations for cells, and not n³."""
     right = csr_array(b) if isinstance(b, np.ndarray) and _is_sparse(b) else b
     left = csr_array(a) if not isinstance(right, np.ndarray) and _is_sparse(a) else a
@@ -183,26 +265,10 @@ def times(a: NDArray[np.float64], b: NDArray[np.float64] | csr_array) -> NDArray
     return np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
 
 
-def _is_sparse(matrix: NDArray[np.float64]) -> bool:
+def _is_sparse(matrix: Matrix) -> bool:
     return matrix.size > _LARGE and 64 * int(np.count_nonzero(matrix)) <= matrix.size
 
 
-def _relative(missing: NDArray[np.float64], workload: NDArray[np.float64]) -> float:
+def _relative(missing: Matrix, workload: Matrix) -> float:
     gap, size = row_peaks(missing), row_peaks(workload)
     return float(np.divide(gap, size, out=np.where(gap > 0, np.inf, 0.0), where=size > 0).max(initial=0.0))
-
-
-def svd(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The thin decomposition; LAPACK's quick way gives up on a rare matrix, its slow way on none seen yet."""
-    try:
-        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
-    except np.linalg.LinAlgError:
-        U, s, Vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd")
-    return U, s, Vt
-
-
-def _rebuild_by_svd(W: NDArray[np.float64], L: NDArray[np.float64]) -> NDArray[np.float64]:
-    U, s, Vt = svd(L)
-    rank = int((s > _RELATIVE_RANK * s[0]).sum()) if s.size else 0
-    U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
-    return np.ascontiguousarray(((W @ Vt.T) / s) @ U.T)

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from tacit.engine import optimize
 from tacit.engine.search.bounds import coa_upper_bound, lemma3_bound, lemma4_figure
-from tacit.engine.search.optimize import TARGET_GAP
+from tacit.engine.search.options import TARGET_GAP
 from tacit.engine.search.strategies.lrm import decompose
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Privacy, sensitivity

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.inference.intervals import RatioAnswer, ratio, simulated_widths
 from tacit.engine.inference.nonnegative import fit, simulate
-from tacit.engine.linalg import one_thread, rebuild, row_norms, row_peaks, svd, times
+from tacit.engine.linalg import computed_rank, rebuild, row_norms, row_peaks, svd, times
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.widths import half_widths
 from tacit.errors import InternalError
+from tacit.process import one_blas_thread
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -273,7 +274,7 @@ def estimate_from(
     spreads, cells, used = [], [], []
     for workload, measurements in zip(workloads, evidence, strict=True):
         stack = measurements if isinstance(measurements, Stack) else Stack.of(measurements) if measurements else None
-        with one_thread():
+        with one_blas_thread():
             solved = _undetermined(workload) if stack is None else _linear(workload, stack)
             if not solved.determined.all() and not partial:
                 raise InternalError("these measurements do not answer this workload")
@@ -364,7 +365,7 @@ def _first_tier(noise: Vector) -> NDArray[np.bool_]:
 def _row_space(matrix: Matrix) -> Matrix:
     """An orthonormal basis, one vector per column."""
     _, s, Vt = svd(matrix)
-    return np.asarray(Vt[s > 1e-12 * s.max(initial=0.0)].T)
+    return np.asarray(Vt[: computed_rank(s)].T)
 
 
 def _outside(rows: Matrix, basis: Matrix) -> Matrix:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
-from tacit.engine.linalg import one_thread, row_peaks
+from tacit.engine.linalg import row_peaks
 from tacit.engine.mechanism.lattice import round_strategy
 from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
+from tacit.process import one_blas_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ def assemble(
 ) -> JointPlan:
     """Round every table's strategy to its lattice and share the budget among the tables."""
     shares = _shares([w.rows_per_unit**2 * s.error for w, s in zip(workloads, strategies, strict=True)], privacy)
-    with one_thread():
+    with one_blas_thread():
         parts = tuple(
             TablePlan(workload, s, round_strategy(s.L, workload.matrix, privacy, row_weights=scale), scale, share)
             for workload, s, scale, share in zip(workloads, strategies, scales, shares, strict=True)

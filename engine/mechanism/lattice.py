@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.linalg import is_identity, rebuild, residual, row_norms
+from tacit.engine.linalg import INDEPENDENT, is_identity, rebuild, residual, row_norms
 from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
 from tacit.engine.strategy import Privacy, sensitivity
 from tacit.errors import InternalError
@@ -187,7 +187,7 @@ def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
     unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
     _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
-    rank = int((diagonal > 1e-9 * diagonal[0]).sum())
+    rank = int((diagonal > INDEPENDENT * diagonal[0]).sum())
     rows = [_integer_row(nonzero[i]) for i in sorted(order[:rank].tolist())]
     if any(row is None for row in rows):
         return None

@@ -7,7 +7,7 @@ over that set ‖L·v‖ is largest at a corner: for every table either nothing 
 
 Guarantee. The sensitivity of any L over the stacked cells is the largest ‖Σ_t k_t·L·e_(t, j_t)‖ over those corners,
 that is the largest column norm of L·V, where the columns of V are the corners. With W = B·L, W·V = B·(L·V) is a
-workload over the corners with that very strategy, and every lower bound for W·V holds for W, for questions that mix
+workload over the corners with that strategy, and every lower bound for W·V holds for W, for questions that mix
 tables too. For weights d ≥ 0 on the corners that sum to one, the bound of ``bounds.dual_bound`` is (tr √(W·G·Wᵀ))² with
 G = V·diag(d)·Vᵀ. It is an L2 bound, so it holds in L1 as well. Leaving corners out leaves a bound.
 
@@ -22,18 +22,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from tacit.engine.linalg import one_thread
 from tacit.engine.search.bounds import dual_point
 from tacit.engine.search.reduce import merge_columns, merge_rows
+from tacit.engine.search.strategies.dual import dual, row_basis
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Vector
-
-from .strategies.dual import dual, row_basis
+from tacit.process import one_blas_thread
 
 _CORNERS = 1024
-"""So many corners are all looked at."""
+"""Corners up to which all of them are looked at."""
 _CELLS = 256
-"""For so many cells, all tables together, one distribution of the unit's rows is tried out."""
+"""Cells, all tables together, up to which one distribution of the unit's rows is evaluated."""
 _ROUNDS = 30
 _SLACK = 1 - 1e-9
 
@@ -54,7 +53,7 @@ def joint_bound(tables: Sequence[Share]) -> float:
         return tables[0].rows_per_unit ** 2 * tables[0].lower_bound
     bounds = [_one_at_a_time(tables), _everywhere(tables)]
     reduced = [merge_columns(t.workload[:, t.workload.any(axis=0)])[0] for t in tables]
-    with one_thread():
+    with one_blas_thread():
         if math.prod(W.shape[1] + 1 for W in reduced) <= _CORNERS:
             bounds.append(_all_corners(reduced, [t.rows_per_unit for t in tables]))
         elif sum(W.shape[1] for W in reduced) <= _CELLS:

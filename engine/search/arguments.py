@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from tacit.engine.search.named import NAMED, Maker, strategies
+from tacit.engine.search.options import Options
 from tacit.engine.strategy import Matrix, Vector
 from tacit.errors import ProgrammingError
 
@@ -73,47 +74,64 @@ def check_range(workload: Matrix, weights: Vector) -> None:
 
 def check_choice(what: str, value: object, choices: Iterable[str]) -> None:
     """One of several words."""
-    known = tuple(choices)
-    if not isinstance(value, str) or value not in known:
-        words = ", ".join(f'"{choice}"' for choice in known)
-        raise ProgrammingError(f"{what} is one of {words}; not {_shown(value)}")
+    words = tuple(choices)
+    if not isinstance(value, str) or value not in words:
+        listed = ", ".join(f'"{word}"' for word in words)
+        raise ProgrammingError(f"{what} is one of {listed}; not {_shown(value)}")
 
 
-def check_manners(deadline: object, target_gap: object, reduce: object, progress: object, cancel: object) -> None:
-    """When to stop, whether to reduce, and whom to tell."""
-    if deadline is not None and not _real(deadline, least=0.0, finite=False):
+def check_options(options: Options) -> None:
+    """Every keyword of ``optimize``."""
+    check_choice("privacy", options.privacy, ("pure", "approximate"))
+    check_choice("objective", options.objective, ("total", "largest"))
+    _check_stops(options)
+    _check_switches(options)
+    if options.strategy is not None:
+        check_choice("strategy", options.strategy, strategies())
+        _check_parameters(options.strategy, NAMED[options.strategy], options.parameters)
+    elif options.parameters:
+        raise ProgrammingError(f"{', '.join(options.parameters)}: parameters belong to a strategy; name one")
+
+
+def _check_stops(options: Options) -> None:
+    if options.deadline is not None and not _real(options.deadline, least=0.0, finite=False):
         raise ProgrammingError(
-            f"deadline is a number of seconds, such as deadline=2.0, or None for no limit; not {_shown(deadline)}"
+            f"deadline is a number of seconds, such as deadline=2.0, or None for no limit; "
+            f"not {_shown(options.deadline)}"
         )
-    if not _real(target_gap, least=0.0):
+    if not _real(options.target_gap, least=0.0):
         raise ProgrammingError(
-            f"target_gap is a fraction of at least 0, such as target_gap=0.001 for 0.1 %; not {_shown(target_gap)}"
+            f"target_gap is a fraction of at least 0, such as target_gap=0.001 for 0.1 %; "
+            f"not {_shown(options.target_gap)}"
         )
-    if reduce is not None and not isinstance(reduce, bool | np.bool_):
-        raise ProgrammingError(f"reduce is True, False or None, not {_shown(reduce)}")
-    if progress is not None and not callable(progress):
+
+
+def _check_switches(options: Options) -> None:
+    if options.reduce is not None and not isinstance(options.reduce, bool | np.bool_):
+        raise ProgrammingError(f"reduce is True, False or None, not {_shown(options.reduce)}")
+    if options.progress is not None and not callable(options.progress):
         raise ProgrammingError(
-            f"progress is a function of one argument, such as progress=print, not {_shown(progress)}"
+            f"progress is a function of one argument, such as progress=print, not {_shown(options.progress)}"
         )
-    if cancel is not None and not callable(cancel):
+    if options.cancel is not None and not callable(options.cancel):
         raise ProgrammingError(
             f"cancel is a function without arguments that says whether to stop, such as cancel=event.is_set, "
-            f"not {_shown(cancel)}"
+            f"not {_shown(options.cancel)}"
         )
 
 
-def check_parameters(strategy: str, maker: Callable[..., Matrix], parameters: dict[str, Any]) -> None:
-    """A named strategy's own keywords: known, and of the kind that its signature says."""
-    known = {
+def _check_parameters(strategy: str, maker: Maker, parameters: Mapping[str, object]) -> None:
+    """A named strategy's own keywords: it must have them, and they are of the kind that its signature says."""
+    kinds_by_name = {
         p.name: str(p.annotation) for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY
     }
-    wrong = [name for name in parameters if name not in known]
+    wrong = [name for name in parameters if name not in kinds_by_name]
     if wrong:
         raise ProgrammingError(
-            f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(known) or 'none'}"
+            f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(kinds_by_name) or 'none'}"
         )
     for name, value in parameters.items():
-        kinds = known[name].split(" | ")
+        kinds = kinds_by_name[name].split(" | ")
         if value is None and "None" in kinds:
             continue
         if (expected := _expected(name, kinds[0], value)) is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from scipy.special import gammaln
+from tacit.engine.linalg import SQUARES_TOTAL, rank, rounding, row_space, spectrum, svd
 from tacit.engine.strategy import Matrix, Vector
 
 ROUNDING = 1e-12
@@ -44,18 +45,17 @@ def dual_point(workload: Matrix, weights: Vector) -> Dual:
     scaled = workload * np.sqrt(weights)
     squares, P = scipy.linalg.eigh(scaled @ scaled.T, driver="evd", check_finite=False)
     sigma = np.sqrt(np.maximum(squares, 0.0))
-    if sigma[0] > 1e-5 * sigma[-1]:
+    if sigma[0] > SQUARES_TOTAL * sigma[-1]:
         half = (P / np.sqrt(sigma)).T @ workload
         certain = float(sigma.sum()) * (1.0 - 1e-9)
         complete = True
     else:
-        _, sigma, Q = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
-        noise = max(scaled.shape) * 2.0**-52 * float(sigma[0])
-        certain = max(0.0, float(sigma.sum()) * (1.0 - 1e-9) - noise * sigma.size)
-        keep = sigma > 4.0 * noise
-        complete = bool(keep.all())
-        sigma = sigma[keep]
-        half = np.sqrt(sigma)[:, None] * Q[keep] / np.sqrt(weights)
+        _, sigma, Q = svd(scaled)
+        certain = max(0.0, float(sigma.sum()) * (1.0 - 1e-9) - rounding(sigma, scaled.shape) * sigma.size)
+        r = rank(sigma, scaled.shape)
+        complete = r == sigma.size
+        sigma, Q = sigma[:r], np.ascontiguousarray(Q[:r])
+        half = np.sqrt(sigma)[:, None] * Q / np.sqrt(weights)
     leverage = np.einsum("ij,ij->j", half, half)
     return Dual(float(sigma.sum()), certain, leverage, half, sigma, complete)
 
@@ -84,14 +84,13 @@ def lemma3_bound(workload: Matrix) -> float:
 
     The paper states it with the noise's constant left out; so does this.
     """
-    sigma = _spectrum(workload)
+    sigma = spectrum(workload)
     return float(len(sigma) * np.sum(sigma**2))
 
 
 def coa_upper_bound(workload: Matrix) -> float:
     """ρ²·‖W‖²_F, from above, for approximate privacy: L = V has column norms at most ρ (COA, Lemma 4)."""
-    _, sigma, V = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    V = V[sigma > 1e-12 * sigma[0]] if sigma[0] > 0 else V[:0]
+    _, V = row_space(workload)
     rho = float(np.max(np.einsum("ij,ij->j", V, V), initial=0.0))
     return rho * float(np.sum(workload**2))
 
@@ -102,14 +101,9 @@ def lemma4_figure(workload: Matrix) -> float:
     The lemma is an Ω(·) with an unnamed constant, and its proof takes Vol(V·B₁ⁿ) for Vol(B₁ʳ), which is wrong
     for n > r: for one row of n ones the figure grows with n while the true error stays 1.
     """
-    sigma = _spectrum(workload)
+    sigma = spectrum(workload)
     r = len(sigma)
     if r == 0:
         return 0.0
     log_volume = r * math.log(2.0) - float(gammaln(r + 1)) + float(np.sum(np.log(sigma)))
     return math.exp(2.0 / r * log_volume) * r**3
-
-
-def _spectrum(workload: Matrix) -> Vector:
-    sigma = scipy.linalg.svdvals(workload, check_finite=False)
-    return np.asarray(sigma[sigma > 1e-12 * sigma[0]] if sigma.size and sigma[0] > 0 else sigma[:0])

@@ -18,6 +18,8 @@ from tacit.engine.strategy import Matrix, Vector
 
 Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]
 
+CURVED = 1e-10
+"""Least sᵀy/(‖s‖·‖y‖) of a step s and the change y of its gradient: below it rounding decides the curvature."""
 STALL = 1e-9
 """Relative progress over five steps below which a descent ends."""
 
@@ -25,11 +27,11 @@ STALL = 1e-9
 def inverse(X: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """X⁻¹ of a positive definite X; None where rounding has made it singular or indefinite."""
     try:
-        found = np.linalg.inv(X)
+        inverted = np.linalg.inv(X)
     except np.linalg.LinAlgError:
         return None
-    sound = np.isfinite(found).all() and (np.diag(found) > 0.0).all()
-    return np.asarray(found, dtype=np.float64) if sound else None
+    sound = np.isfinite(inverted).all() and (np.diag(inverted) > 0.0).all()
+    return np.asarray(inverted, dtype=np.float64) if sound else None
 
 
 def lbfgs(
@@ -70,7 +72,7 @@ def lbfgs(
             continue
         s, y = x_next - x, g_next - g
         curvature = float(s @ y)
-        if curvature > 1e-10 * float(y @ y) ** 0.5 * float(s @ s) ** 0.5:
+        if curvature > CURVED * float(y @ y) ** 0.5 * float(s @ s) ** 0.5:
             pairs.append((s, y, curvature))
             del pairs[:-memory]
         x, f, g = x_next, f_next, g_next
@@ -109,7 +111,7 @@ def _line_search(
         promised = float(g @ (x_next - x))
         if np.isfinite(f_next) and f_next <= f + 1e-4 * promised:
             return x_next, f_next, g_next
-        # The minimum of the parabola through f, its slope and f_next, kept within a tenth and a half.
+        # The minimum of the parabola through f, its slope and f_next, held between a tenth and a half.
         excess = f_next - f - promised
         ratio = -promised / (2.0 * excess) if np.isfinite(excess) and excess > 0.0 else 0.1
         step *= min(0.5, max(0.1, ratio))
@@ -123,7 +125,7 @@ Objectives: TypeAlias = Callable[[Matrix, NDArray[np.intp]], tuple[Vector, Matri
 def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch: Watch, *, memory: int = 6) -> Matrix:
     """Where at most ``iterations`` steps of ``lbfgs``, without bounds, lead from every row of ``start``.
 
-    The descents know nothing of one another; they share the calls, which is what small ones spend their time on.
+    The descents are independent; they share the calls, which is what small ones spend their time on.
     """
     x = start.copy()
     going = np.arange(len(x))
@@ -155,7 +157,7 @@ def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch:
         s, y = x_next - x, g_next - g
         curvature = np.einsum("ki,ki->k", s, y)
         sizes = np.einsum("ki,ki->k", s, s) * np.einsum("ki,ki->k", y, y)
-        curvature[curvature <= 1e-10 * np.sqrt(sizes)] = np.inf  # such a pair says nothing: its weights become zero
+        curvature[curvature <= CURVED * np.sqrt(sizes)] = np.inf  # no information: its weights become zero
         pairs.append((s, y, curvature))
         del pairs[:-memory]
         x, f, g = x_next, f_next, g_next

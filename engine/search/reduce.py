@@ -1,6 +1,6 @@
 """Exact reductions: a smaller workload with the same strategies at the same errors, and the way back.
 
-* Columns that are equal, or all zero, need one question (or none) between them: no query tells them apart.
+* Columns that are equal, or all zero, need one question (or none) between them: no query separates them.
 * Rows that are proportional are one query at the weight of all: only WᵀW enters the error.
 * Rows and columns that fall apart into independent blocks are so many separate problems; their strategies are
   asked side by side at the price of one, because a unit is in one column and so in one block.
@@ -16,10 +16,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, svd
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
-
-DROPPED = 1e-12
-"""Singular values up to this share of the largest are taken for rounding when rows are compressed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +112,11 @@ def compress_rows(workload: Matrix) -> Matrix:
         return quick
     R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n]
     pivots = np.abs(np.diag(R))
-    if pivots.min() > 1e-10 * pivots.max():
+    if pivots.min() > TRUSTED * pivots.max():
         return np.ascontiguousarray(R)
-    _, sigma, V = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    keep = sigma > DROPPED * sigma[0]
-    return np.ascontiguousarray(sigma[keep, None] * V[keep])
+    _, sigma, V = svd(np.asarray(R, dtype=np.float64))
+    r = computed_rank(sigma)
+    return np.ascontiguousarray(sigma[:r, None] * V[:r])
 
 
 def _by_gram(workload: Matrix) -> Matrix | None:
@@ -128,11 +126,11 @@ def _by_gram(workload: Matrix) -> Matrix | None:
     except np.linalg.LinAlgError:
         return None
     pivots = np.diag(R)
-    return np.ascontiguousarray(R) if pivots.min() > 1e-3 * pivots.max() else None
+    return np.ascontiguousarray(R) if pivots.min() > SQUARES_EACH * pivots.max() else None
 
 
 def _clearly_distinct(keys: Matrix) -> bool:
-    """Whether two projections tell all rows apart: then they need not be compared byte by byte.
+    """Whether two projections separate all rows: then they need not be compared byte by byte.
 
     Equal rows project to equal values but for rounding, so a pair that is close in both needs a closer look.
     """

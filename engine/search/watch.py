@@ -18,12 +18,22 @@ class Progress:
     lower_bound: float
 
 
+@dataclass(frozen=True)
+class Offset:
+    """What the other parts of a problem contribute while one part is worked on."""
+
+    error: float
+    lower_bound: float
+    copies: int
+    """How often the part occurs."""
+
+
 class Watch:
-    """Tells a search when to stop and keeps its trace.
+    """Says when a search stops and records its trace.
 
     A search stops for one of three reasons: the gap between the best error and the best bound reached
     ``target_gap``, the wall clock passed ``deadline`` seconds, or ``cancel()`` became true. Without the last
-    two, what is found depends on the workload alone.
+    two, the result depends on the workload alone. ``clock`` counts seconds from any origin.
     """
 
     def __init__(
@@ -33,8 +43,10 @@ class Watch:
         target_gap: float = 0.0,
         progress: Callable[[Progress], None] | None = None,
         cancel: Callable[[], bool] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._start = time.perf_counter()
+        self._clock = time.perf_counter if clock is None else clock
+        self._start = self._clock()
         self._deadline = float("inf") if deadline is None else deadline
         self.target_gap = target_gap
         self._progress = progress
@@ -45,7 +57,7 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._start
+        return self._clock() - self._start
 
     @property
     def trace(self) -> tuple[TracePoint, ...]:
@@ -86,13 +98,5 @@ class Watch:
             target_gap=self.target_gap,
             progress=forward,
             cancel=self._cancel,
+            clock=self._clock,
         )
-
-
-@dataclass(frozen=True)
-class Offset:
-    """What the other parts of a problem contribute while one part is worked on."""
-
-    error: float
-    lower_bound: float
-    copies: int

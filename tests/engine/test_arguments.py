@@ -46,18 +46,18 @@ def test_tiny_entries_beside_ordinary_ones_neither_overflow_nor_vanish(privacy: 
 def test_a_common_factor_of_the_weights_is_only_a_factor(privacy: str, objective: str) -> None:
     W, weights = prefix(5), np.array([1.0, 1.5, 0.25, 1.0, 1.0])
     seen: dict[float, list[float]] = {}
-    found = {}
+    results = {}
     for factor in (1.0, 2.0**-330, 2.0**330):
-        told = seen.setdefault(factor, [])
-        found[factor] = optimize(
+        reported = seen.setdefault(factor, [])
+        results[factor] = optimize(
             W,
             privacy=privacy,  # type: ignore[arg-type]
             objective=objective,  # type: ignore[arg-type]
             weights=factor * weights,
-            progress=lambda p, told=told: told.extend((p.error, p.lower_bound)),
+            progress=lambda p, reported=reported: reported.extend((p.error, p.lower_bound)),
         )
-    plain = found[1.0]
-    for factor, s in found.items():
+    plain = results[1.0]
+    for factor, s in results.items():
         assert s.L.tobytes() == plain.L.tobytes()
         assert (s.error / factor, s.lower_bound / factor) == (plain.error, plain.lower_bound)
         assert [value / factor for value in seen[factor]] == seen[1.0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tacit.engine import optimize
+from tacit.engine.linalg import reconstruct
 from tacit.engine.search.descent import lbfgs_together
-from tacit.engine.search.strategies.free import Begin, refined
+from tacit.engine.search.strategies.free import Start, refined
 from tacit.engine.search.watch import Watch
-from tacit.engine.strategy import best_reconstruction, sensitivity
+from tacit.engine.strategy import sensitivity
 
 
 def paired(m: int, seed: int) -> np.ndarray:
@@ -42,10 +43,10 @@ OTHERS = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weigh
 )
 def test_default_is_below_every_other_family(W: np.ndarray, share: float, like: tuple[str, ...]) -> None:
     errors = {name: optimize(W, strategy=name, reduce=True).error for name in OTHERS}
-    found = optimize(W)
-    assert found.name == "free"
-    assert found.error <= share * min(error for name, error in errors.items() if name not in like)
-    assert found.error <= min(errors.values())
+    result = optimize(W)
+    assert result.name == "free"
+    assert result.error <= share * min(error for name, error in errors.items() if name not in like)
+    assert result.error <= min(errors.values())
 
 
 def test_the_order_of_queries_and_cells_does_not_decide_what_is_found() -> None:
@@ -60,10 +61,11 @@ def test_what_no_query_sees_is_given_up_exactly() -> None:
     W = paired(20, 1)
     n = W.shape[1]
     start = optimize(W, strategy="p-identity").L
-    (L,) = refined(W, [Begin(start, 0.004, 0.07)], Watch())
+    (L,) = refined(W, [Start(start, 0.004, 0.07)], Watch())
     rank = int(np.linalg.matrix_rank(L, tol=1e-8))
     assert np.linalg.matrix_rank(W) < rank < n
-    B = best_reconstruction(W, L)
+    B = reconstruct(W, L)
+    assert B is not None
     assert np.abs(B @ L - W).max() < 1e-12
     assert sensitivity(L, "pure") == pytest.approx(1.0, abs=1e-2)
 
@@ -80,10 +82,10 @@ def test_many_descents_end_where_each_would_alone() -> None:
 
         return lbfgs_together(value, start[rows], 50, Watch())
 
-    found = descended([0, 1, 2])
-    assert np.abs(found - np.arange(3)[:, None]).max() < 1e-4
+    ends = descended([0, 1, 2])
+    assert np.abs(ends - np.arange(3)[:, None]).max() < 1e-4
     for row in range(3):
-        assert np.abs(found[row] - descended([row])[0]).max() < 1e-12
+        assert np.abs(ends[row] - descended([row])[0]).max() < 1e-12
 
 
 def test_is_deterministic_and_takes_its_own_side() -> None:

@@ -1,4 +1,4 @@
-"""The quick way to B for strategies of cells and a few sums, against the pseudo-inverse; the threads of BLAS."""
+"""What rank is, W·L⁺ in all its ways against the pseudo-inverse, and the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,26 @@ import pytest
 import scipy.linalg
 from tacit.engine import optimize
 from tacit.engine.inference.estimate import estimate_batch
-from tacit.engine.linalg import by_cells, one_thread, rebuild, row_norms, row_peaks, times
+from tacit.engine.linalg import (
+    INDEPENDENT,
+    SQUARES_TOTAL,
+    by_cells,
+    computed_rank,
+    rank,
+    rebuild,
+    reconstruct,
+    row_norms,
+    row_peaks,
+    row_space,
+    spectrum,
+    times,
+)
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.strategies.p_identity import assemble
-from tacit.engine.strategy import Matrix, Privacy, best_reconstruction
+from tacit.engine.strategy import Matrix, Privacy
+from tacit.process import one_blas_thread
 from threadpoolctl import threadpool_info, threadpool_limits
 
 STREAM = np.random.default_rng(0)
@@ -44,12 +58,12 @@ def test_cells_and_sums_are_inverted_without_a_decomposition(name: str, merged: 
     place = np.concatenate([np.arange(CELLS), STREAM.integers(0, CELLS, 100 if merged else 0)])
     L, W = STRATEGIES[name][:, place], STREAM.normal(size=(30, CELLS))[:, place]
     L, W = (np.hstack([part, np.zeros((len(part), 3))]) for part in (L, W))  # cells that no query counts
-    found = by_cells(W, L)
-    assert found is not None
-    B, missing = found
+    result = by_cells(W, L)
+    assert result is not None
+    B, missing = result
     assert np.abs(B - W @ np.linalg.pinv(L)).max() <= 1e-9 * np.abs(B).max()
     assert np.allclose(missing, W - B @ L, atol=1e-10)
-    assert np.array_equal(rebuild(W, L), B) and np.array_equal(best_reconstruction(W, L), B)
+    assert np.array_equal(rebuild(W, L), B) and np.array_equal(reconstruct(W, L), B)
 
 
 def test_other_strategies_are_left_to_the_decomposition() -> None:
@@ -58,10 +72,11 @@ def test_other_strategies_are_left_to_the_decomposition() -> None:
     assert by_cells(W[:, :100], np.eye(100)) is None  # too small to be worth a look
     overlapping = np.eye(CELLS) + np.eye(CELLS, k=1)
     assert by_cells(W, overlapping) is None
-    told_apart = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
-    told_apart = np.vstack([told_apart, np.arange(2 * CELLS) == 3])
-    B = best_reconstruction(np.hstack([W, W]), told_apart)
-    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(told_apart)).max() <= 1e-9
+    split = np.hstack([np.eye(CELLS), np.eye(CELLS)])  # pairs of cells, of which one is asked again
+    split = np.vstack([split, np.arange(2 * CELLS) == 3])
+    B = reconstruct(np.hstack([W, W]), split)
+    assert B is not None
+    assert np.abs(B - np.hstack([W, W]) @ np.linalg.pinv(split)).max() <= 1e-9
 
 
 def blas_threads() -> set[int]:
@@ -80,19 +95,19 @@ def test_the_last_to_go_restores_the_threads() -> None:
     entered, left = Event(), Event()
 
     def second() -> set[int]:
-        with one_thread():
+        with one_blas_thread():
             entered.set()
             assert left.wait(10)
             return blas_threads()
 
     with ThreadPoolExecutor(1) as pool:
-        with one_thread():
+        with one_blas_thread():
             other = pool.submit(second)
             assert entered.wait(10)
         left.set()
         assert other.result(10) == {1}
     assert blas_threads() == {2}
-    with pytest.raises(ZeroDivisionError), one_thread(), one_thread():
+    with pytest.raises(ZeroDivisionError), one_blas_thread(), one_blas_thread():
         assert blas_threads() == {1}
         _ = 1 / 0
     assert blas_threads() == {2}
@@ -147,10 +162,10 @@ def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
         monkeypatch.setattr(f"scipy.linalg.{name}", refused)
     order = STREAM.permutation(1100)
     W = np.diag(np.geomspace(0.5, 2.0, 1100))[order]
-    found = optimize(W, privacy=privacy, strategy=strategy)
-    assert found.name == "identity"
-    assert found.error == pytest.approx(np.sum(W**2)) and found.gap < 1e-9
-    assert np.array_equal(found.B @ found.L, W)
+    result = optimize(W, privacy=privacy, strategy=strategy)
+    assert result.name == "identity"
+    assert result.error == pytest.approx(np.sum(W**2)) and result.gap < 1e-9
+    assert np.array_equal(result.B @ result.L, W)
     block = TableWorkload(W, np.arange(1100))
     plan = plan_release([block], privacy=privacy, options=PlanOptions(strategy=strategy))
     answer = estimate_batch([block], [measure(plan, [np.arange(1100)], 1.0, 0 if privacy == "pure" else 1e-6)])
@@ -169,3 +184,82 @@ def test_a_decomposition_that_does_not_converge_is_done_the_slow_way(monkeypatch
     singular = np.outer(np.arange(1.0, 5), np.arange(1.0, 4))
     B = rebuild(singular, singular)
     np.testing.assert_allclose(B @ singular, singular)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize(("m", "n", "true"), [(30, 20, 7), (20, 30, 20), (5, 400, 3), (1, 1, 1), (60, 60, 59)])
+def test_the_rank_of_a_given_matrix_is_its_true_one_at_any_scale(m: int, n: int, true: int, scale: float) -> None:
+    stream = np.random.default_rng(m)
+    A = scale * stream.normal(size=(m, true)) @ stream.normal(size=(true, n))
+    sigma, R = row_space(A)
+    assert spectrum(A).size == sigma.size == true
+    assert np.allclose(R @ R.T, np.eye(true))
+    assert np.allclose((A @ R.T) @ R, A, rtol=0, atol=1e-13 * np.abs(A).max() * n)
+
+
+def test_directions_of_a_given_matrix_count_down_to_rounding() -> None:
+    sigma = np.array([1.0, 1e-6, 1e-12, 1e-14, 1e-17])
+    assert rank(sigma, (5, 5)) == 4
+    assert rank(sigma, (500, 5)) == 3, "a larger decomposition rounds more"
+    assert computed_rank(sigma) == 2
+    assert rank(np.zeros(3), (3, 3)) == computed_rank(np.zeros(3)) == computed_rank(np.zeros(0)) == 0
+
+
+def test_what_the_finest_lattice_adds_to_a_strategy_is_no_direction() -> None:
+    """Three directions in eight rows, each entry rounded to 2⁻⁵⁰: the SVD sees eight, and five are rounding."""
+    stream = np.random.default_rng(0)
+    exact = stream.normal(size=(8, 3)) @ stream.normal(size=(3, 40))
+    rounded = np.ldexp(np.rint(np.ldexp(exact / np.abs(exact).max(), 50)), -50)
+    assert computed_rank(np.linalg.svd(rounded, compute_uv=False)) == 3
+    W = stream.normal(size=(4, 8)) @ exact
+    np.testing.assert_allclose(rebuild(W, rounded), W @ np.linalg.pinv(rounded, rcond=1e-9), rtol=1e-9, atol=1e-9)
+
+
+def test_a_spectrum_that_squares_may_show_is_summed_to_nine_digits() -> None:
+    U, V = (np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 20)))[0] for seed in (1, 2))
+    sigma = np.geomspace(1.0, SQUARES_TOTAL, 20)
+    A = (U * sigma) @ V
+    through_squares = np.sqrt(np.maximum(np.linalg.eigvalsh(A @ A.T), 0.0)).sum()
+    assert through_squares == pytest.approx(sigma.sum(), rel=1e-9)
+
+
+def test_rows_of_small_integers_are_independent_exactly_or_not_at_all() -> None:
+    stream = np.random.default_rng(0)
+    for size in (3, 10, 40):
+        rows = stream.integers(-9, 10, (size, size)).astype(float)
+        rows[-1] = rows[:-1].sum(axis=0)
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        pivots = np.abs(np.diag(scipy.linalg.qr(unit.T, mode="r", pivoting=True)[0]))
+        assert pivots[-1] < 1e-3 * INDEPENDENT * pivots[0]
+        assert pivots[-2] > 1e3 * INDEPENDENT * pivots[0]
+
+
+SHAPES = {"square": (9, 9), "wide": (5, 12), "tall": (14, 6)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_way_to_b_is_the_pseudo_inverse(shape: str) -> None:
+    stream = np.random.default_rng(0)
+    k, n = SHAPES[shape]
+    full = stream.normal(size=(k, n))
+    for L in (full, full * np.geomspace(1.0, 1e-5, k)[:, None], np.vstack([full, full[:2]]), full * 1e-90):
+        W = stream.normal(size=(3, len(L))) @ L
+        expected = W @ np.linalg.pinv(L, rcond=1e-13)
+        for B in (rebuild(W, L), reconstruct(W, L)):
+            assert B is not None
+            np.testing.assert_allclose(B @ L, W, rtol=0, atol=1e-11 * np.abs(W).max())
+            assert np.linalg.norm(B) == pytest.approx(np.linalg.norm(expected), rel=1e-6)
+
+
+def test_a_workload_outside_the_row_space_is_projected_or_refused() -> None:
+    L = np.eye(6)[:4]
+    W = np.ones((2, 6))
+    assert np.array_equal(rebuild(W, L), np.ones((2, 4)))
+    assert reconstruct(W, L) is None
+    assert reconstruct(W, np.zeros((0, 6))) is None
+
+
+def test_a_row_that_the_whole_hides_is_missed_by_row_only() -> None:
+    W = np.diag([1.0, 1.0, 1e-11])
+    assert reconstruct(W, np.eye(3)[:2]) is None
+    assert reconstruct(W, np.eye(3)[:2], by_row=False) is not None

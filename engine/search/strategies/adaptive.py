@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from tacit.engine.linalg import row_space
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
 
@@ -18,9 +18,8 @@ def adaptive(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 
     LRM's experiments do with the L2 approximation of the matrix mechanism.
     Limits: searches weights of fixed queries only, so it can be far from the optimum (COA, Section 2).
     """
-    _, sigma, Q = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    keep = sigma > max(workload.shape) * 1e-15 * sigma[0]
-    sigma, Q = sigma[keep], Q[keep]
+    sigma, Q = row_space(workload)
+    Q = np.ascontiguousarray(Q)
     squares = Q * Q
     y: Vector = np.full(Q.shape[1], 1.0 / Q.shape[1])
     best, best_error = np.ones_like(sigma), float("inf")

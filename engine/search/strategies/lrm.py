@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from tacit.engine.linalg import LEFT_OVER, NEGLIGIBLE, spectrum, svd
+from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy
 from tacit.errors import ProgrammingError
@@ -12,6 +14,9 @@ PENALTY_LIMIT = 1e10
 """β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
 STEPS = 25
 """Steps of Algorithm 2 for every B."""
+FEWEST_DIRECTIONS, MOST_ENTRIES = 12, 2400
+"""The portfolio tries LRM beyond so many directions (up to there low-rank's many start points find the same) and up to
+so large a rank·cells (beyond, 300 rounds take minutes)."""
 
 
 def lrm(
@@ -28,18 +33,23 @@ def lrm(
     ``rank`` is the paper's r (default 1.2·rank(W), its Table 1), ``gamma`` its γ: the residual ‖W − B·L‖_F at
     which Algorithm 1 stops. The paper answers with the residual left in; here it is corrected, so that no
     answer is biased and γ costs error only. Singular values of W below γ may be lost altogether in the
-    residual: what is lost is asked for in rows of its own.
+    residual: what is lost gets rows of its own.
 
     Guarantee: the columns leave Algorithm 2 with norm at most 1 (L1 for pure, Formula 11; L2 for approximate,
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
     Limits: a local method with no bound of its own; slow on W of full rank; r below rank(W) is refused.
     """
-    needed = int(np.linalg.matrix_rank(workload))
+    needed = spectrum(workload).size
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
     rank = _default_rank(needed) if rank is None else rank
     B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
     return _exact(workload, B, L)
+
+
+def applies(shape: Shape) -> bool:
+    """Whether the portfolio tries it."""
+    return shape.rank > FEWEST_DIRECTIONS and shape.rank * shape.cells <= MOST_ENTRIES
 
 
 def decompose(
@@ -58,7 +68,7 @@ def decompose(
     in every tenth round.
     """
     W = workload
-    r = rank if rank is not None else _default_rank(int(np.linalg.matrix_rank(W)))
+    r = rank if rank is not None else _default_rank(spectrum(W).size)
     B, L = _start(W, r, privacy)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
@@ -89,7 +99,7 @@ def _default_rank(needed: int) -> int:
 def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     """L changed so that W is in its row space: by little where B is strong, by new rows where it has lost W.
 
-    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are kept, and
+    With B = P·Σ·N the directions of B in which the residual would move L by less than 1 are strong, and
     L + B⁺(W − B·L) is right in them. What they leave of W is s·V, small as Algorithm 1 has converged; rows
     c·V in directions of L that B no longer uses cost about 2c·‖B‖² + s²/c² more, which is least at
     c³ = s²/‖B‖². There are enough such directions, because r ≥ rank(W) and B's columns stay in W's.
@@ -98,18 +108,18 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     P, sigma, N = scipy.linalg.svd(B, full_matrices=wide, check_finite=False)
     P = P[:, : sigma.size]
     residual = P.T @ (W - B @ L)
-    kept = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > 1e-12 * sigma[0]))
-    L = L + N[kept].T @ (residual[kept] / sigma[kept, None])
-    _, lost, V = scipy.linalg.svd(W - P[:, kept] @ (P[:, kept].T @ W), full_matrices=False, check_finite=False)
-    lost = lost[lost > 1e-14 * np.linalg.norm(W)]
-    unused = np.delete(N, kept, axis=0)[: lost.size]
-    sizes = np.cbrt(lost**2 / (np.sum(sigma[kept] ** 2) + np.sum(lost**2)))[: len(unused)]
+    strong = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > NEGLIGIBLE * sigma[0]))
+    L = L + N[strong].T @ (residual[strong] / sigma[strong, None])
+    _, lost, V = svd(W - P[:, strong] @ (P[:, strong].T @ W))
+    lost = lost[lost > LEFT_OVER * np.linalg.norm(W)]
+    unused = np.delete(N, strong, axis=0)[: lost.size]
+    sizes = np.cbrt(lost**2 / (np.sum(sigma[strong] ** 2) + np.sum(lost**2)))[: len(unused)]
     return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
 
 
 def _start(W: Matrix, r: int, privacy: Privacy) -> tuple[Matrix, Matrix]:
     """Lemma 3's decomposition; spare rows come from a fixed stream, because rows of zeros would stay zero."""
-    U, sigma, V = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    U, sigma, V = svd(W)
     stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
     L = 1e-2 * stream.standard_normal((r, W.shape[1])) / np.sqrt(W.shape[1])
     k = min(r, len(sigma))
@@ -128,7 +138,7 @@ def _revive(L: Matrix, residual: Matrix) -> None:
     """
     empty = np.flatnonzero(~L.any(axis=1))
     if empty.size and residual.any():
-        missing = scipy.linalg.svd(residual, full_matrices=False, check_finite=False)[2][: empty.size]
+        missing = svd(residual)[2][: empty.size]
         L[empty[: len(missing)]] = 1e-3 * missing
 
 

@@ -8,11 +8,17 @@ already the right questions, this is the optimum that HDMM's weighted marginals 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from tacit.engine.linalg import row_space
+from tacit.engine.search.contest import Contest
 from tacit.engine.search.descent import inverse, lbfgs
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
 from tacit.errors import NotSupportedError
+
+THIN_WORK, THIN_STEPS = 2e10, (3, 60)
+"""Operations for each temperature on a thin workload, some two seconds, and the steps that may come of them."""
+COMPLETE = 128
+"""Cells up to which the weights are searched in full on a workload of nearly full rank; beyond, p-identity wins."""
 
 
 def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 10, iterations: int = 60) -> Matrix:
@@ -26,9 +32,7 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
     asked = np.any(workload != 0.0, axis=1)
     W = workload[asked] / np.abs(workload[asked]).max(axis=1, keepdims=True)
     size = np.abs(W)
-    _, sigma, R = scipy.linalg.svd(workload, full_matrices=False, check_finite=False)
-    rank = int(np.sum(sigma > max(workload.shape) * 1e-15 * sigma[0]))
-    sigma, R = sigma[:rank], R[:rank]
+    sigma, R = row_space(workload)
     C = W @ R.T
     u: Vector = np.ones(len(W))
     best, best_error = u, float("inf")
@@ -64,3 +68,19 @@ def weighted(workload: Matrix, privacy: Privacy, watch: Watch, *, levels: int = 
     L = np.zeros_like(workload)
     L[asked] = best[:, None] * W
     return L
+
+
+def search_thin(contest: Contest) -> None:
+    """At full length: on thin workloads the weighted queries often win."""
+    queries, rank = contest.queries, contest.shape.rank
+    # Three products of m×r and r×r in every step, and W read four times; both are nearly those of W.
+    step = 8.0 * len(queries) * rank * rank + 8.0 * queries.size
+    least, most = THIN_STEPS
+    iterations = int(min(most, max(least, THIN_WORK / step)))
+    contest.enter("weighted", weighted(queries, "pure", contest.watch, iterations=iterations))
+
+
+def search_full(contest: Contest) -> None:
+    """On workloads of nearly full rank, after p-identity: at full length only where that is quick."""
+    short = {} if contest.shape.cells <= COMPLETE else {"levels": 2, "iterations": 30}
+    contest.enter("weighted", weighted(contest.queries, "pure", contest.watch, **short))

@@ -1,0 +1,49 @@
+"""The strategies that ``strategy=`` takes: their names and what makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tacit.engine.search.strategies.adaptive import adaptive
+from tacit.engine.search.strategies.coa import coa
+from tacit.engine.search.strategies.dual import dual
+from tacit.engine.search.strategies.esm import esm
+from tacit.engine.search.strategies.free import free
+from tacit.engine.search.strategies.hierarchical import hierarchical
+from tacit.engine.search.strategies.identity import identity
+from tacit.engine.search.strategies.low_rank import low_rank
+from tacit.engine.search.strategies.lrm import lrm
+from tacit.engine.search.strategies.p_identity import p_identity
+from tacit.engine.search.strategies.results import results
+from tacit.engine.search.strategies.wavelet import wavelet
+from tacit.engine.search.strategies.weighted import weighted
+from tacit.engine.strategy import Matrix
+
+Maker: TypeAlias = Callable[..., Matrix]
+"""What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
+
+NAMED: dict[str, Maker] = {
+    "identity": identity,
+    "results": results,
+    "hierarchical": hierarchical,
+    "wavelet": wavelet,
+    "esm": esm,
+    "adaptive": adaptive,
+    "lrm": lrm,
+    "coa": coa,
+    "weighted": weighted,
+    "p-identity": p_identity,
+    "low-rank": low_rank,
+    "free": free,
+    "dual": dual,
+}
+
+
+def strategies() -> tuple[str, ...]:
+    """The names that ``strategy=`` takes.
+
+    >>> "lrm" in strategies() and "coa" in strategies()
+    True
+    """
+    return tuple(NAMED)
