@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
+from support import seams
 from tacit.sql import open_source
 from tacit.sql.backends import duckdb as backend
 
@@ -182,6 +183,20 @@ def test_a_scan_that_cannot_run_is_refused_unpaid(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(backend, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
         with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
             con.answer("SELECT count(*) FROM v", epsilon=0.5)
+        assert con.budget.spent.epsilon == 0
+
+
+def test_a_frame_that_cannot_be_made_is_refused_unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any) -> Any:
+        raise duckdb.InvalidInputException("what DuckDB says of it")
+
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS {ROWS}")
+    with tacit.connect(database, epsilon=1) as con:
+        seams.replace(monkeypatch, "evaluate", refuses)
+        for sql in ("SELECT sqrt(count(*)) FROM v", "SELECT count(*) FROM v HAVING count(*) > 3"):
+            with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
+                con.answer(sql, epsilon=0.5)
         assert con.budget.spent.epsilon == 0
 
 
