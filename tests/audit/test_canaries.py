@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
+from support import seams
 from tacit import Connection
 from tacit.engine import unpack
 
@@ -177,13 +178,14 @@ def test_a_source_that_fails_on_a_row_says_nothing(
 ) -> None:
     """Should a scan ever fail for a reason that lies in a row, then in one constant sentence."""
     con = both[0]
-    monkeypatch.setattr(
-        "tacit.sql.backends.duckdb.render",
+    seams.replace(
+        monkeypatch,
+        "render",
         lambda scan, salt, stored: (
             f"SELECT sum(CAST(name AS INTEGER)) FROM {stored(scan.table, ['name'])} WHERE name LIKE 'secret-%'"
         ),
     )
-    monkeypatch.setattr("tacit.sql.backends.duckdb.DuckDBSource.rehearse", lambda self, scan: None)
+    seams.replace(monkeypatch, "rehearse", lambda self, scan: None)
     with pytest.raises(tacit.OperationalError) as caught:
         con.answer("SELECT count(*) FROM v WHERE zero = 8", epsilon=0.01, refresh=True)
     texts = [*shown_by(caught.value), locals_of(caught.value)]

@@ -12,7 +12,6 @@ import pytest
 import tacit
 from support import seams
 from tacit.sql import open_source
-from tacit.sql.backends import duckdb as backend
 
 ROWS = """SELECT (i % 4)::INTEGER AS k, chr((65 + i % 4 + 32 * ((i // 4) % 2))::INTEGER) AS s, i::INTEGER AS i
           FROM range(40) r(i)"""
@@ -135,7 +134,7 @@ class TestMacros:
         batch = "SELECT count(*) FROM v WHERE i + k > 20"
         (right,) = exact(plain, batch)
         assert exact(shadows, batch) == [right] and right > 0
-        monkeypatch.setattr(backend, "_prepare", lambda cursor, needed: 0)
+        seams.replace(monkeypatch, "prepare", lambda cursor, needed: 0)
         assert exact(shadows, batch) == [0], "the macro + is called"
 
     def test_a_units_bound_holds_under_a_macro(self, tmp_path: Path) -> None:
@@ -167,8 +166,8 @@ class TestStatistics:
 
     def test_with_the_optimizer_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The broken engine that the test above is there for."""
-        wanted = {**backend.meaning(), "enable_optimizer": "true"}
-        monkeypatch.setattr(backend, "meaning", lambda: wanted)
+        wanted = {**seams.real("meaning")(), "enable_optimizer": "true"}
+        seams.replace(monkeypatch, "meaning", lambda: wanted)
         without, with_null = rows_with_and_without_null()
         assert exact(with_null, STATISTICS) == [0]
         with pytest.raises(tacit.Error):
@@ -179,8 +178,8 @@ def test_a_scan_that_cannot_run_is_refused_unpaid(monkeypatch: pytest.MonkeyPatc
     database = duckdb.connect()
     database.execute(f"CREATE TABLE v AS {ROWS}")
     with tacit.connect(database, epsilon=1) as con:
-        real = backend.render
-        monkeypatch.setattr(backend, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
+        real = seams.real("render")
+        seams.replace(monkeypatch, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
         with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
             con.answer("SELECT count(*) FROM v", epsilon=0.5)
         assert con.budget.spent.epsilon == 0
