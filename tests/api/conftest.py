@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 import tacit
+from support import seams
 from tacit import Connection
 
 POLICY: dict[str, Any] = {
@@ -123,21 +124,17 @@ def untouched(clinic_file: Path) -> Iterator[Connection]:
 
 
 class Watch:
-    """Counts the reads of private rows that a connection makes."""
+    """Counts the reads of private rows."""
 
-    def __init__(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads = 0
-        source = con._session.source
-        real = source.count
+        seams.watch(monkeypatch, "count", self._read)
 
-        def counted(*args: Any) -> Any:
-            self.reads += 1
-            return real(*args)
-
-        monkeypatch.setattr(type(source), "count", lambda _self, *args: counted(*args))
+    def _read(self, *_: Any) -> None:
+        self.reads += 1
 
 
 @pytest.fixture
-def watch(con: Connection, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """Watches ``con``."""
-    return Watch(con, monkeypatch)
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watches every connection."""
+    return Watch(monkeypatch)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection, pricing
+from support import seams
+from tacit import Connection
 
 Connect = Callable[..., Connection]
 COUNT = "SELECT count(*) FROM visits"
@@ -129,7 +130,7 @@ def test_bad_sets_of_parameters(sets: Any, con: Connection) -> None:
 
 
 def test_a_defect_below_is_an_error_of_the_tree(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "choose_plan", lambda *_, **__: [][0])
+    seams.replace(monkeypatch, "compile", lambda *_, **__: [][0])
     with pytest.raises(tacit.InternalError, match="IndexError") as caught:
         con.answer(COUNT, epsilon=1)
     check(caught.value)

@@ -71,7 +71,9 @@ def test_another_policy_is_refused_when_connecting(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_another_policy_is_refused_inside_the_charge(change: str, policy: dict[str, Any], connect: Connect) -> None:
+def test_another_policy_is_refused_inside_the_charge(
+    change: str, policy: dict[str, Any], connect: Connect, clinic: Path
+) -> None:
     """Both connect before there is a ledger, as two processes at once may; and both have one open when it changes."""
     other = connect(policy=changed(copy.deepcopy(policy), change), epsilon=10)
     first = connect(policy=policy)
@@ -80,11 +82,11 @@ def test_another_policy_is_refused_inside_the_charge(change: str, policy: dict[s
     with pytest.raises(tacit.LedgerError):
         other.answer(OTHER, epsilon=0.5)
     tacit.ledger.change_policy(first, policy | {"analysts": {"bob": {}}})
-    before = first._session.ledger.open().under(None).entries()
+    before = Ledger.open(f"{clinic}.ledger").entries()
     for con in (first, second):
         with pytest.raises(tacit.LedgerError, match="bound to another policy"):
             con.answer(OTHER, epsilon=0.5)
-    assert first._session.ledger.open().under(None).entries() == before
+    assert Ledger.open(f"{clinic}.ledger").entries() == before
 
 
 def test_what_the_guarantee_does_not_depend_on_may_differ(policy: dict[str, Any], connect: Connect) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -17,12 +16,11 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.compiled_batch import CompiledBatch
-from tacit.engine import Estimate, PlanOptions, measure, plan_release
+from tacit.engine import Estimate, measure, plan_release, table_workload
 from tacit.engine.inference.estimate import Spread, estimate_batch
 from tacit.engine.strategy import Privacy
 from tacit.figures import ColumnBuilder, Figures
-from tacit.request import Ask
+from tacit.sql import Workload, compile_batch, open_source
 from tacit.sql.present import exact_values
 from tacit.sql.workload import Computed, Linear, Output, Ratio
 
@@ -51,8 +49,11 @@ TURNING = {
 AMOUNT: dict[Privacy, tuple[float, float]] = {"pure": (1.0, 0.0), "approximate": (1.0, 1e-5)}
 
 
+Tables = tuple[duckdb.DuckDBPyConnection, tacit.Connection]
+
+
 @pytest.fixture(scope="module")
-def tables() -> Iterator[tacit.Connection]:
+def tables() -> Iterator[Tables]:
     with duckdb.connect() as raw:
         values = "20 + (i * 37 % 61)"
         for name, rows in (("few", 60), ("many", 3000)):
@@ -63,30 +64,32 @@ def tables() -> Iterator[tacit.Connection]:
         column = {"columns": {"x": {"min": 0, "max": 100}}}
         policy = {"budget": {"epsilon": 1.0}, "tables": {"few": column, "many": column}}
         with tacit.connect(raw, policy=policy) as con:
-            yield con
+            yield raw, con
 
 
-def drawn(
-    con: tacit.Connection, sql: str, privacy: Privacy, draws: int
-) -> tuple[CompiledBatch, Estimate, NDArray[np.float64]]:
+def drawn(tables: Tables, sql: str, privacy: Privacy, draws: int) -> tuple[Workload, Estimate, NDArray[np.float64]]:
     """A plan of the real engine, the exact rows, and one estimate that holds ``draws`` answers one after the other."""
-    compiled = con._session.compile(Ask(sql, epsilon=Decimal(1)))
-    ((scan, block),) = zip(compiled.scans, compiled.tables, strict=True)
-    counts = con._session.source.count(scan, bytes(32))
-    plan = plan_release(compiled.tables, privacy=privacy, options=PlanOptions(rows=compiled.rows))
-    one = estimate_batch(compiled.tables, [measure(plan, [counts], *AMOUNT[privacy])], rows=compiled.rows)
-    exact = block.matrix @ (counts / scan.one_row)
+    database, con = tables
+    workload = compile_batch(sql, con.catalog)
+    (scan,) = workload.scans
+    counts = open_source(database).count(scan, bytes(32))
+    blocks = [table_workload(workload.matrix, rows_per_unit=scan.rows_per_unit, one_row=scan.one_row)]
+    rows = len(workload.matrix)
+    one = estimate_batch(
+        blocks, [measure(plan_release(blocks, privacy=privacy), [counts], *AMOUNT[privacy])], rows=rows
+    )
+    exact = workload.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads
     stream = np.random.default_rng(12)
     noise = stream.laplace(size=(draws, spread.laplace.shape[1])) @ spread.laplace.T
     noise += stream.normal(size=(draws, spread.gaussian.shape[1])) @ spread.gaussian.T
     many = Spread(
-        np.arange(draws * compiled.rows),
+        np.arange(draws * rows),
         np.tile(spread.laplace, (draws, 1)),
         np.tile(spread.gaussian, (draws, 1)),
     )
     values = (exact + noise).reshape(-1)
-    return compiled, replace(one, values=values, stderr=np.tile(one.stderr, draws), spreads=(many,)), exact
+    return workload, replace(one, values=values, stderr=np.tile(one.stderr, draws), spreads=(many,)), exact
 
 
 def repeated(output: Output, rows: int, draws: int) -> Output:
@@ -104,14 +107,12 @@ def repeated(output: Output, rows: int, draws: int) -> Output:
     raise TypeError
 
 
-def at_every_level(
-    tables: tacit.Connection, sql: str, privacy: Privacy, draws: int
-) -> Iterator[tuple[float, float, Figures]]:
+def at_every_level(tables: Tables, sql: str, privacy: Privacy, draws: int) -> Iterator[tuple[float, float, Figures]]:
     """(confidence, exact figure, figures of many draws) of a query's first column."""
-    compiled, estimate, exact = drawn(tables, sql, privacy, draws)
-    (query,) = compiled.workload.queries
+    workload, estimate, exact = drawn(tables, sql, privacy, draws)
+    (query,) = workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(draws))
-    output = repeated(query.columns[0].output, compiled.rows, draws)
+    output = repeated(query.columns[0].output, len(workload.matrix), draws)
     truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
     for level in LEVELS:
         yield level, truth, ColumnBuilder(query, keys, estimate, estimate.half_width(level), level).figures(output)
@@ -120,7 +121,7 @@ def at_every_level(
 @pytest.mark.parametrize("privacy", ["pure", "approximate"])
 @pytest.mark.parametrize("table", ["few", "many"])
 @pytest.mark.parametrize("column", COLUMNS)
-def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table: str, privacy: Privacy) -> None:
+def test_intervals_cover_as_stated(tables: Tables, column: str, table: str, privacy: Privacy) -> None:
     draws = 2000 if column == "avg" else 800
     for level, truth, figures in at_every_level(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, draws):
         covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
@@ -133,7 +134,7 @@ def test_intervals_cover_as_stated(tables: tacit.Connection, column: str, table:
 
 @pytest.mark.parametrize("privacy", ["pure", "approximate"])
 @pytest.mark.parametrize("column", TURNING)
-def test_intervals_cover_where_a_figure_turns_around(tables: tacit.Connection, column: str, privacy: Privacy) -> None:
+def test_intervals_cover_where_a_figure_turns_around(tables: Tables, column: str, privacy: Privacy) -> None:
     draws = 1000
     for level, truth, figures in at_every_level(tables, f"SELECT {TURNING[column]} FROM many", privacy, draws):
         assert (figures.low <= figures.value).all() and (figures.value <= figures.high).all()
@@ -144,15 +145,15 @@ def test_intervals_cover_where_a_figure_turns_around(tables: tacit.Connection, c
             assert (figures.low >= 0).all(), "what cannot be is not in the interval"
 
 
-def test_an_average_of_no_rows_may_be_anything(tables: tacit.Connection) -> None:
+def test_an_average_of_no_rows_may_be_anything(tables: Tables) -> None:
     sql = "SELECT avg(x), variance(x) FROM few WHERE x < 5"
-    compiled, estimate, _ = drawn(tables, sql, "pure", 50)
-    (query,) = compiled.workload.queries
+    workload, estimate, _ = drawn(tables, sql, "pure", 50)
+    (query,) = workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(50))
     found = ColumnBuilder(query, keys, estimate, estimate.half_width(), 0.95)
-    average = found.figures(repeated(query.columns[0].output, compiled.rows, 50))
+    average = found.figures(repeated(query.columns[0].output, len(workload.matrix), 50))
     assert (average.high - average.low == 100).mean() > 0.9, "the whole clamp, up to one draw in twenty"
-    variance = found.figures(repeated(query.columns[1].output, compiled.rows, 50))
+    variance = found.figures(repeated(query.columns[1].output, len(workload.matrix), 50))
     known = ~np.isnan(variance.value)
     assert (variance.low[known] == 0).all()
     assert np.isinf(variance.high[known]).mean() > 0.8

@@ -73,18 +73,19 @@ class TestIdentity:
         assert db.execute("SELECT count(*) FROM t").fetchone() == (1000,)
 
     def test_connecting_at_once(self, db: duckdb.DuckDBPyConnection) -> None:
-        barrier, seen = threading.Barrier(6), list[str | None]()
+        barrier, opened = threading.Barrier(6), list[tacit.Connection]()
 
         def run(cursor: duckdb.DuckDBPyConnection) -> None:
             barrier.wait()
-            seen.append(tacit.connect(cursor, epsilon=1)._session.source.memory)
+            opened.append(tacit.connect(cursor, epsilon=1))
 
         threads = [threading.Thread(target=run, args=(db.cursor(),)) for _ in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(seen) == 6 and len(set(seen)) == 1
+        opened[0].answer(SQL, epsilon=0.75)
+        assert [con.budget.spent.epsilon for con in opened] == [Decimal("0.75")] * 6
 
     def test_where_nothing_can_be_attached_it_is_refused(
         self, db: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection, pipeline, sealed
-from tacit.engine.accounting.ledger import Ledger
+from support import seams
+from tacit import Connection
 from tacit.errors import LedgerError
 
 SQL = "SELECT count(*) FROM visits WHERE age < 40; SELECT count(*) FROM visits WHERE sex"
@@ -36,9 +36,9 @@ class Counted:
 
 
 @pytest.fixture
-def counted(con: Connection, monkeypatch: pytest.MonkeyPatch) -> Counted:
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     source = Counted()
-    monkeypatch.setattr(type(con._session.source), "count", lambda *args: source(*args))
+    seams.replace(monkeypatch, "count", lambda *args: source(*args))
     return source
 
 
@@ -95,13 +95,7 @@ def leaks(error: BaseException, counted: Counted) -> list[str]:
     return found
 
 
-STEPS: dict[str, tuple[Any, str]] = {
-    "draw": (pipeline, "draw"),
-    "measure": (pipeline, "measure"),
-    "write": (pipeline, "write"),
-    "store": (Ledger, "store"),
-    "read": (pipeline, "read"),
-}
+STEPS = ("measure", "laplace", "pack", "store", "unpack")
 ERRORS = [OSError(28, "No space left"), MemoryError(), KeyboardInterrupt(), SystemExit(3), LedgerError("disk is full")]
 
 
@@ -111,10 +105,9 @@ ERRORS = [OSError(28, "No space left"), MemoryError(), KeyboardInterrupt(), Syst
 def test_no_exception_leads_to_an_exact_count(
     step: str, error: BaseException, late: bool, con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, name = STEPS[step]
     failure = type(error)(*error.args)
     with monkeypatch.context() as patch:
-        patch.setattr(module, name, failing(failure, after=getattr(module, name) if late else None))
+        seams.replace(patch, step, failing(failure, after=seams.real(step) if late else None))
         with pytest.raises((tacit.Error, KeyboardInterrupt, SystemExit)) as caught:
             con.answer(SQL, epsilon=0.5)
     assert counted.given, "the count was reached"
@@ -132,21 +125,21 @@ def test_a_count_that_fails_half_way(con: Connection, monkeypatch: pytest.Monkey
             raise RuntimeError(f"could not convert {EXACT}")
         return counted(source, scan, salt)
 
-    monkeypatch.setattr(type(con._session.source), "count", count)
+    seams.replace(monkeypatch, "count", count)
     with pytest.raises(tacit.OperationalError, match="was charged") as caught:
         con.answer("SELECT count(*) FROM visits; SELECT count(*) FROM labs", epsilon=0.5)
     assert leaks(caught.value, counted) == []
 
 
 def test_what_is_said_of_a_full_disk(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ledger, "store", failing(LedgerError("the disk that holds the ledger is full")))
+    seams.replace(monkeypatch, "store", failing(LedgerError("the disk that holds the ledger is full")))
     with pytest.raises(tacit.LedgerError, match=r"is full\nhint: the batch was charged; repeating it costs nothing"):
         con.answer(SQL, epsilon=0.5)
 
 
 def test_an_exit_keeps_its_code(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     for raised, code in ((SystemExit(3), 3), (SystemExit(f"{EXACT}"), 1)):
-        monkeypatch.setattr(pipeline, "draw", failing(raised))
+        seams.replace(monkeypatch, "measure", failing(raised))
         with pytest.raises(SystemExit) as caught:
             con.answer(SQL, epsilon=0.5)
         assert caught.value.code == code
@@ -160,8 +153,8 @@ def test_an_answer_keeps_no_exact_count(con: Connection, counted: Counted) -> No
 
 def test_the_check_can_fail(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine of 0.1.0, which counted, drew and stored one after the other, is found out."""
-    monkeypatch.setattr(pipeline, "sealed", lambda step: step())
-    monkeypatch.setattr(Ledger, "store", failing(LedgerError("full")))
+    seams.replace(monkeypatch, "sealed", lambda step: step())
+    seams.replace(monkeypatch, "store", failing(LedgerError("full")))
     with pytest.raises(tacit.LedgerError) as caught:
         con.answer(SQL, epsilon=0.5)
     assert leaks(caught.value, counted)
@@ -171,14 +164,14 @@ def test_an_interrupt_while_the_rest_is_cleared_away(
     con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reaches the thread that waits, which holds nothing."""
-    real = sealed._without_rows
+    real = seams.real("without rows")
 
     def interrupted(error: BaseException) -> BaseException:
         signal.raise_signal(signal.SIGINT)
         return real(error)
 
-    monkeypatch.setattr(sealed, "_without_rows", interrupted)
-    monkeypatch.setattr(pipeline, "measure", failing(MemoryError()))
+    seams.replace(monkeypatch, "without rows", interrupted)
+    seams.replace(monkeypatch, "measure", failing(MemoryError()))
     with pytest.raises(KeyboardInterrupt) as caught:
         con.answer(SQL, epsilon=0.5)
     for error in exceptions(caught.value):

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import tacit
 import tacit.ledger
+from support import seams
 from tacit import Connection
 from tacit.sql import compile_batch
 
@@ -82,7 +83,7 @@ def test_refused_for_an_analyst(connect: Connect) -> None:
 
 
 def test_a_defect_below_is_an_error_of_the_tree(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tacit.testing, "compile_batch", lambda *_: [][0])
+    seams.replace(monkeypatch, "compile", lambda *_: [][0])
     with pytest.raises(tacit.InternalError, match="IndexError"):
         tacit.testing.unit_counts(con, COUNTS[:1])
 

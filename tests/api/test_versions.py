@@ -10,7 +10,9 @@ import duckdb
 import pytest
 import tacit
 import tacit.ledger
+from support import seams
 from tacit import Connection
+from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.mechanism.measurement import unpack_with_cells
 
 Connect = Callable[..., Connection]
@@ -27,7 +29,7 @@ def test_nothing_shows_the_size_or_the_stamp_of_the_file(con: Connection, clinic
     shown = [repr(con.catalog), str(con.explain(SQL, epsilon=1)), repr(con.explain(SQL, epsilon=1))]
     answers = con.answer(SQL, epsilon=1)
     shown += [repr(answers), repr(con.catalog), tacit.ledger.log(con).to_string()]
-    ledger = con._session.ledger.open()
+    ledger = Ledger.open(f"{clinic}.ledger")
     for entry in ledger.entries():
         shown.append(repr(entry))
     (stored,) = ledger.releases(next(e.fingerprint for e in ledger.entries() if e.kind == "charge"))
@@ -60,15 +62,14 @@ def test_a_key_cannot_be_chosen_to_find_the_stamp(connect: Connect, tmp_path: Pa
 def test_a_ledger_begun_by_another_meanwhile(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loser of the race names its tables anew, so that what it buys is found again."""
     slow, fast = connect(), connect()
-    access = slow._session.ledger
-    begin = access.open
+    begin = seams.real("begin")
 
-    def overtaken() -> object:
+    def overtaken(*args: object, **options: object) -> object:
         monkeypatch.undo()
         fast.answer("SELECT count(*) FROM labs", epsilon=1)
-        return begin()
+        return begin(*args, **options)
 
-    monkeypatch.setattr(access, "open", overtaken)
+    seams.replace(monkeypatch, "begin", staticmethod(overtaken))
     assert slow.answer(SQL, epsilon=1).cost.epsilon == 1
     assert not any(fast.answer(SQL, epsilon=1).cost)
     assert slow.budget.spent.epsilon == 2

@@ -1,4 +1,4 @@
-"""Random neighbouring tables and batches, and draws from the real path: compile, count, plan, measure, estimate."""
+"""Random neighbouring tables and batches, and draws of what a real answer measured."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 import tacit
 from numpy.typing import NDArray
-from tacit import Connection, pipeline
-from tacit.compiled_batch import CompiledBatch
-from tacit.engine import Measurement, estimate_batch
-from tacit.engine.accounting.amounts import to_delta, to_epsilon
-from tacit.engine.accounting.ledger import Charge
-from tacit.engine.mechanism import measure as measure_module
-from tacit.pricing import Purchase
-from tacit.request import Ask
+from support import seams
+from tacit import Connection
+from tacit.engine import JointPlan, Measurement, estimate_batch
+from tacit.sql import Workload
 
 from .tester import Scores
 
@@ -46,18 +42,18 @@ def policy(rows_per_unit: int | None) -> dict[str, Any]:
     return {"budget": {"epsilon": 1000.0, "delta": 0.1}, "tables": {"v": {**unit, "version": "1", "columns": columns}}}
 
 
-def open_table(rows: Sequence[Row], rows_per_unit: int | None = None) -> Connection:
-    """The curator's connection to a table that holds ``rows``."""
+def table_of(rows: Sequence[Row]) -> duckdb.DuckDBPyConnection:
+    """A database in memory with a table that holds ``rows``."""
     database = duckdb.connect()
     database.execute(f"CREATE TABLE v ({COLUMNS})")
     if rows:
         database.executemany("INSERT INTO v VALUES (?, ?, ?, ?)", rows)
-    return tacit.connect(database, policy=policy(rows_per_unit))
+    return database
 
 
-def ask_for(batch: Sequence[str], epsilon: float, delta: float = 0.0, strategy: str | None = None) -> Ask:
-    """The request that ``con.answer`` would make of it."""
-    return Ask(list(batch), epsilon=to_epsilon(epsilon), delta=to_delta(delta), strategy=strategy)
+def open_table(rows: Sequence[Row], rows_per_unit: int | None = None) -> Connection:
+    """The curator's connection to it."""
+    return tacit.connect(table_of(rows), policy=policy(rows_per_unit))
 
 
 @dataclass(frozen=True)
@@ -113,30 +109,33 @@ def _row(rng: np.random.Generator, person: int) -> Row:
 
 @dataclass(frozen=True)
 class Sampler:
-    """One table of a case, compiled, counted and planned; every draw is a fresh release."""
+    """What ``con.answer`` measured of one table of a case; every draw is a fresh release of it."""
 
-    compiled: CompiledBatch
-    purchase: Purchase
+    workload: Workload
+    plan: JointPlan
     counts: list[NDArray[Any]]
+    paid: tuple[Any, Any]
 
     @classmethod
-    def of(cls, case: Case, rows: Sequence[Row], purchase: Purchase | None = None) -> Sampler:
-        """As ``pipeline.answer`` does it, without the ledger, whose fsyncs would take the time.
+    def of(cls, case: Case, rows: Sequence[Row]) -> Sampler:
+        """One answer through the front door, of which the call that meets the rows with noise is kept.
 
-        A plan is a function of what was compiled; the short form spares itself the search for it on the second
-        table.
+        Both tables of a case are counted with one salt, as two states of one table would be.
         """
-        with open_table(rows, case.rows_per_unit) as con:
-            ask = ask_for(case.batch, case.epsilon, case.delta, case.strategy)
-            compiled = con._session.compile(ask)
-            if purchase is None or LONG:
-                purchase = con._session.price(ask, compiled)
-            return cls(compiled, purchase, pipeline.count(con._session.source, compiled, SALT))
+        calls: list[tuple[JointPlan, Any, Any, Any]] = []
+        count = seams.real("count")
+        with pytest.MonkeyPatch.context() as patch, open_table(rows, case.rows_per_unit) as con:
+            seams.replace(patch, "count", lambda source, scan, _: count(source, scan, SALT))
+            seams.watch(patch, "measure", lambda *call: calls.append(call))
+            con.answer(list(case.batch), epsilon=case.epsilon, delta=case.delta, strategy=case.strategy)
+            workload = tacit.sql.compile_batch(list(case.batch), con.catalog)
+        ((plan, counts, *paid),) = calls
+        return cls(workload, plan, list(counts), (paid[0], paid[1]))
 
     def draw(self) -> tuple[Measurement, ...]:
         """One release, charged in full."""
-        cost = self.purchase.cost
-        return pipeline.draw(self.purchase, Charge(0, cost, *cost), self.counts)
+        measured: tuple[Measurement, ...] = seams.real("measure")(self.plan, self.counts, *self.paid)
+        return measured
 
     def draws(self, number: int) -> NDArray[np.float64]:
         """The values of many releases at once.
@@ -154,8 +153,8 @@ class Sampler:
             return call
 
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("add_laplace", "add_gaussian"):
-                patch.setattr(measure_module, name, watched(getattr(measure_module, name)))
+            for seam in ("laplace", "gaussian"):
+                seams.replace(patch, seam, watched(seams.real(seam)))
             release = self.draw()
         assert len(calls) == len(release)
         parts = []
@@ -166,7 +165,7 @@ class Sampler:
 
     def answers(self, drawn: tuple[Measurement, ...]) -> NDArray[np.float64]:
         """Every row of the batch, as the analyst would get it."""
-        return estimate_batch(self.compiled.tables, [drawn], rows=self.compiled.rows).values
+        return estimate_batch(self.plan.workloads, [drawn], rows=self.plan.rows).values
 
 
 @dataclass(frozen=True)
@@ -178,12 +177,12 @@ class Pair:
 
     @classmethod
     def of(cls, case: Case) -> Pair:
-        """Compile, count and plan on both; what is not data must be equal."""
-        here = Sampler.of(case, case.here)
-        pair = cls(here, Sampler.of(case, case.there, here.purchase))
-        assert pair.here.compiled.fingerprint == pair.there.compiled.fingerprint, "the compiler looked at the data"
-        asked = case.epsilon, case.delta
-        assert here.purchase.plan.describe(*asked) == pair.there.purchase.plan.describe(*asked)
+        """One answer of each; what is not data must be equal."""
+        pair = cls(Sampler.of(case, case.here), Sampler.of(case, case.there))
+        one, other = pair.here, pair.there
+        assert one.workload.fingerprint == other.workload.fingerprint, "the compiler looked at the data"
+        assert one.paid == other.paid
+        assert one.plan.describe(*one.paid) == other.plan.describe(*one.paid)
         return pair
 
     def in_bulk(self, number: int) -> tuple[Scores, Scores]:
@@ -209,7 +208,7 @@ class Pair:
         release = self.here.draw()
         scale = np.concatenate([np.full(len(m.values), m.scale) for m in release])
         centres = [
-            np.concatenate([m.L @ (x / s.one_row) for m, x, s in zip(release, t.counts, t.compiled.scans, strict=True)])
+            np.concatenate([m.L @ (x / b.one_row) for m, x, b in zip(release, t.counts, t.plan.workloads, strict=True)])
             for t in (self.here, self.there)
         ]
         a, b = ((z - centre) / scale for centre in centres)

@@ -22,7 +22,6 @@ KILLS = 200 if LONG else 20
 
 VICTIM = """
 import os, sys, tacit
-from tacit import pipeline
 
 # One process for many runs: starting Python takes longer than a run, and would take most of the kills. A run is a
 # child that is forked before any thread of DuckDB or BLAS exists, with all modules loaded.

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
+from support import seams
 from tacit.sql import open_source
-from tacit.sql.backends.duckdb import settings, source
 
 ROWS = """SELECT (i % 4)::INTEGER AS k, chr((65 + i % 4 + 32 * ((i // 4) % 2))::INTEGER) AS s, i::INTEGER AS i
           FROM range(40) r(i)"""
@@ -134,7 +134,7 @@ class TestMacros:
         batch = "SELECT count(*) FROM v WHERE i + k > 20"
         (right,) = exact(plain, batch)
         assert exact(shadows, batch) == [right] and right > 0
-        monkeypatch.setattr(source, "prepare", lambda cursor, needed: 0)
+        seams.replace(monkeypatch, "prepare", lambda cursor, needed: 0)
         assert exact(shadows, batch) == [0], "the macro + is called"
 
     def test_a_units_bound_holds_under_a_macro(self, tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ class TestStatistics:
 
     def test_with_the_optimizer_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The broken engine that the test above is there for."""
-        wanted = {**settings.meaning(), "enable_optimizer": "true"}
-        monkeypatch.setattr(settings, "meaning", lambda: wanted)
+        wanted = {**seams.real("meaning")(), "enable_optimizer": "true"}
+        seams.replace(monkeypatch, "meaning", lambda: wanted)
         without, with_null = rows_with_and_without_null()
         assert exact(with_null, STATISTICS) == [0]
         with pytest.raises(tacit.Error):
@@ -178,10 +178,24 @@ def test_a_scan_that_cannot_run_is_refused_unpaid(monkeypatch: pytest.MonkeyPatc
     database = duckdb.connect()
     database.execute(f"CREATE TABLE v AS {ROWS}")
     with tacit.connect(database, epsilon=1) as con:
-        real = source.render
-        monkeypatch.setattr(source, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
+        real = seams.real("render")
+        seams.replace(monkeypatch, "render", lambda *args: real(*args).replace("count(*)", "no_such_function()"))
         with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
             con.answer("SELECT count(*) FROM v", epsilon=0.5)
+        assert con.budget.spent.epsilon == 0
+
+
+def test_a_frame_that_cannot_be_made_is_refused_unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any) -> Any:
+        raise duckdb.InvalidInputException("what DuckDB says of it")
+
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS {ROWS}")
+    with tacit.connect(database, epsilon=1) as con:
+        seams.replace(monkeypatch, "evaluate", refuses)
+        for sql in ("SELECT sqrt(count(*)) FROM v", "SELECT count(*) FROM v HAVING count(*) > 3"):
+            with pytest.raises(tacit.NotSupportedError, match="nothing was charged"):
+                con.answer(sql, epsilon=0.5)
         assert con.budget.spent.epsilon == 0
 
 

@@ -13,21 +13,15 @@ import duckdb
 import numpy as np
 import pytest
 import tacit
-from tacit import Connection, pipeline
-from tacit.binding import PolicyTerms
-from tacit.compiled_batch import CompiledBatch
-from tacit.engine.accounting.ledger import Ledger
-from tacit.engine.mechanism import lattice, measure
+import tacit.ledger
+from support import seams
+from tacit import Connection
 from tacit.errors import BudgetError, LedgerError
-from tacit.pricing import Purchase
-from tacit.request import Ask
-from tacit.session import Session
 from tacit.sql import Catalog, Values
-from tacit.sql.backends.duckdb import scan_sql, source, text
+from tacit.sql.backends.duckdb.text import quote
 from tacit.sql.signature import Value
-from tacit.sql.total import Prover
 
-from .cases import LONG, Case, Pair, Row, ask_for, open_table, random_case
+from .cases import LONG, Case, Pair, Row, open_table, policy, random_case, table_of
 from .tester import audit
 
 YOUNG: Row = (9, "NY", 30, 50.0)
@@ -73,58 +67,64 @@ def test_random_neighbours_are_never_flagged(seed: int) -> None:
     assert not flagged(case, 50_000 if LONG else 3_000)
 
 
-@pytest.mark.parametrize("case", [SIMPLE, NESTED, replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5)])
-def test_what_is_broken_below_is_not_flagged_when_whole(case: Case) -> None:
-    assert not flagged(case, 5_000)
+# The broken engines. Each is the real engine with one thing done wrong, and the real engine beside it is not flagged.
+BROKEN = pytest.mark.parametrize("broken", [False, True])
 
 
-# The broken engines. Each is the real engine with one thing done wrong.
-
-
+@BROKEN
 @pytest.mark.parametrize("delta", [0.0, 1e-2])
-def test_flags_noise_of_seven_tenths(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    laplace, gaussian = measure.add_laplace, measure.add_gaussian
+def test_flags_noise_of_seven_tenths(delta: float, broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    laplace, gaussian = seams.real("laplace"), seams.real("gaussian")
 
     def weak_laplace(values: Any, scale: float, *, sensitivity: int, epsilon: Fraction) -> Any:
         return laplace(values, 0.7 * scale, sensitivity=sensitivity, epsilon=2 * epsilon)
 
-    monkeypatch.setattr(measure, "add_laplace", weak_laplace)
-    monkeypatch.setattr(measure, "add_gaussian", lambda values, scale: gaussian(values, 0.7 * scale))
-    assert flagged(replace(SIMPLE, delta=delta), 40_000)
+    if broken:
+        seams.replace(monkeypatch, "laplace", weak_laplace)
+        seams.replace(monkeypatch, "gaussian", lambda values, scale: gaussian(values, 0.7 * scale))
+    assert flagged(replace(SIMPLE, delta=delta), 40_000) == broken
 
 
-def test_flags_the_sensitivity_of_the_wrong_column(monkeypatch: pytest.MonkeyPatch) -> None:
+@BROKEN
+def test_flags_the_sensitivity_of_the_wrong_column(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def smallest(matrix: Any, order: int) -> int:
         norms = np.linalg.norm(matrix.astype(np.float64), order, axis=0)
         return math.ceil(norms[norms > 0].min())
 
-    monkeypatch.setattr(lattice, "largest_column_norm", smallest)
-    assert flagged(NESTED)
+    if broken:
+        seams.replace(monkeypatch, "norm", smallest)
+    assert flagged(NESTED) == broken
 
 
-def test_flags_floating_point_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+@BROKEN
+def test_flags_floating_point_noise(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng()
 
     def naive(values: Any, scale: float, **_: Any) -> Any:
         return values + rng.laplace(scale=scale, size=len(values))
 
-    monkeypatch.setattr(measure, "add_laplace", naive)
-    assert flagged(SIMPLE)
+    if broken:
+        seams.replace(monkeypatch, "laplace", naive)
+    assert flagged(SIMPLE) == broken
     verdict = audit(*(scores[:, 3:] for scores in Pair.of(SIMPLE).in_bulk(20_000)), 1.0)
-    assert verdict.flagged, "the low bits alone must give it away: the scale is right"
+    assert verdict.flagged == broken, "the low bits alone must give it away: the scale is right"
 
 
-def test_flags_a_seed_that_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@BROKEN
+def test_flags_a_seed_that_is_used_again(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def seeded(values: Any, scale: float, **_: Any) -> Any:
         return values + np.rint(np.random.default_rng(0).laplace(scale=scale, size=len(values))).astype(np.int64)
 
-    monkeypatch.setattr(measure, "add_laplace", seeded)
-    assert flagged(SIMPLE)
+    if broken:
+        seams.replace(monkeypatch, "laplace", seeded)
+    assert flagged(SIMPLE) == broken
 
 
-def test_flags_a_unit_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_sql, "_bounded", lambda table, salt, stored, wanted: stored(table, wanted))
-    assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5))
+@BROKEN
+def test_flags_a_unit_without_bound(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if broken:
+        seams.replace(monkeypatch, "bounded", lambda table, salt, stored, wanted: stored(table, wanted))
+    assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5)) == broken
 
 
 # Five faults are not in the numbers of one release but in what surrounds them; each has a check of its own.
@@ -136,47 +136,41 @@ def shows_what_groups_there_are(here: tuple[Row, ...], there: tuple[Row, ...]) -
     seen = []
     for rows in (here, there):
         with open_table(rows) as con:
-            compiled = con._session.compile(ask_for([batch], 1.0))
-            seen.append((compiled.fingerprint, con.answer(batch, epsilon=1)[0].df["state"].tolist()))
+            cells = [cell.label for cell in con.explain(batch, epsilon=1).cells]
+            seen.append((cells, con.answer(batch, epsilon=1)[0].df["state"].tolist()))
     return repr(seen[0]) != repr(seen[1])
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@BROKEN
 def test_flags_groups_listed_from_the_data(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Session.compile
+    compiled, schema, sources = seams.real("compile"), seams.real("schema"), list[Any]()
 
-    def looks(session: Session, ask: Ask) -> CompiledBatch:
-        (table,) = session.schema.tables
-        found = session.source._connection.cursor().execute("SELECT DISTINCT state FROM v").fetchall()  # type: ignore[attr-defined]
+    def looks(batch: Any, catalog: Catalog, *how: Any) -> Any:
+        (table,) = catalog.tables
+        found = sources[-1]._run(f"SELECT DISTINCT state FROM {sources[-1]._database}.main.v")
         values = Values(tuple(state for (state,) in found) or ("none",))
         columns = tuple(replace(c, domain=values) if c.name == "state" else c for c in table.columns)
-        return real(replace(session, schema=Catalog((replace(table, columns=columns),))), ask)
+        return compiled(batch, Catalog((replace(table, columns=columns),)), *how)
 
     if broken:
-        monkeypatch.setattr(Session, "compile", looks)
+        seams.replace(monkeypatch, "schema", lambda source: (sources.append(source), schema(source))[1])
+        seams.replace(monkeypatch, "compile", looks)
     assert shows_what_groups_there_are((YOUNG, (1, "NJ", 2, 2.0)), (YOUNG,)) == broken
 
 
 def reads_before_it_is_paid(con: Connection, patch: pytest.MonkeyPatch) -> bool:
     """Whether a batch that cannot be paid for reaches a private row."""
-    source, reads = con._session.source, []
-    real = type(source).count
-    patch.setattr(type(source), "count", lambda *args: (reads.append(1), real(*args))[1])
+    reads: list[int] = []
+    seams.watch(patch, "count", lambda *_: reads.append(1))
     with pytest.raises(BudgetError):
         con.answer("SELECT count(*) FROM v", epsilon=1001)
     return bool(reads)
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@BROKEN
 def test_flags_a_charge_after_the_read(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Session.price
-
-    def price_by_looking(session: Session, ask: Ask, compiled: CompiledBatch) -> Purchase:
-        pipeline.count(session.source, compiled, bytes(32))
-        return real(session, ask, compiled)
-
     if broken:
-        monkeypatch.setattr(Session, "price", price_by_looking)
+        seams.replace(monkeypatch, "rehearse", lambda source, scan: source.count(scan, bytes(32)))
     with open_table([YOUNG]) as con:
         assert reads_before_it_is_paid(con, monkeypatch) == broken
 
@@ -184,34 +178,33 @@ def test_flags_a_charge_after_the_read(broken: bool, monkeypatch: pytest.MonkeyP
 def releases_beyond_charges(con: Connection, ask: Callable[[], tacit.Answers]) -> int:
     """How many different draws an impatient analyst sees beyond those that the ledger was paid for."""
     seen = {ask().df()["value"].tolist()[0] for _ in range(4)}
-    ledger = con._session.ledger.open()
-    return len(seen) - sum(entry.kind == "charge" for entry in ledger.entries())
+    return len(seen) - tacit.ledger.log(con)["kind"].tolist().count("charge")
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@BROKEN
 def test_flags_fresh_noise_on_retry(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first try ends after the draw and before the store, as a crash would end it."""
     if broken:
-        monkeypatch.setattr(Ledger, "store", lambda self, charge, payload, *_: payload)
+        seams.replace(monkeypatch, "store", lambda self, charge, payload, *_: payload)
     with open_table([YOUNG]) as con:
-        real = pipeline.draw
+        real = seams.real("measure")
 
         def crash(*args: Any) -> Any:
             real(*args)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "draw", crash)
+            seams.replace(patch, "measure", crash)
             with pytest.raises(KeyboardInterrupt):
                 con.answer("SELECT count(*) FROM v", epsilon=1)
         extra = releases_beyond_charges(con, lambda: con.answer("SELECT count(*) FROM v", epsilon=1))
         assert (extra > 0) == broken
 
 
-def answers_under_another_policy(con: Connection) -> bool:
+def answers_under_another_policy(database: duckdb.DuckDBPyConnection) -> bool:
     """Whether an analyst who brings no policy is answered about rows, where the curator's protects persons."""
-    con.answer("SELECT count(*) FROM v", epsilon=1)
-    database = con._session.source._connection  # type: ignore[attr-defined]
+    with tacit.connect(database, policy=policy(rows_per_unit=1)) as con:
+        con.answer("SELECT count(*) FROM v", epsilon=1)
     try:
         with tacit.connect(database, analyst="ana") as ana:
             ana.answer("SELECT count(*) FROM v WHERE age < 40", epsilon=1)
@@ -220,19 +213,18 @@ def answers_under_another_policy(con: Connection) -> bool:
     return True
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@BROKEN
 def test_flags_a_ledger_that_any_policy_may_spend(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        monkeypatch.setattr(Ledger, "_check_terms", lambda *_: None)
-        monkeypatch.setattr(PolicyTerms, "differences", lambda *_: [])
-    with open_table([YOUNG] * 5, rows_per_unit=1) as con:
-        assert answers_under_another_policy(con) == broken
+        seams.replace(monkeypatch, "check terms", lambda *_: None)
+        seams.replace(monkeypatch, "differences", lambda *_: [])
+    assert answers_under_another_policy(table_of([YOUNG] * 5)) == broken
 
 
 def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool:
     """Whether the error of a draw that fails, as long as somebody holds it, leads to the exact counts."""
-    source, given = con._session.source, []
-    real = type(source).count
+    given: list[weakref.ref[Any]] = []
+    real = seams.real("count")
 
     def count(*args: Any) -> Any:
         counts = real(*args)
@@ -242,28 +234,28 @@ def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool
     def full(*_: Any) -> Any:
         raise MemoryError
 
-    patch.setattr(type(source), "count", count)
-    patch.setattr(pipeline, "measure", full)
+    seams.replace(patch, "count", count)
+    seams.replace(patch, "measure", full)
     with pytest.raises(tacit.Error) as caught:
         con.answer("SELECT count(*) FROM v", epsilon=1)
     assert given and caught.value is not None
     return any(ref() is not None for ref in given)
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@BROKEN
 def test_flags_counts_in_the_frames_of_an_error(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        monkeypatch.setattr(pipeline, "sealed", lambda step: step())
+        seams.replace(monkeypatch, "sealed", lambda step: step())
     with open_table([YOUNG]) as con:
         assert counts_outlive_a_failure(con, monkeypatch) == broken
 
 
-@pytest.mark.parametrize("broken", [True, False])
+@BROKEN
 def test_flags_an_expression_that_fails_on_a_row(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails for one of two neighbours tells them apart, at a price of next to nothing."""
     if broken:
-        monkeypatch.setattr(Prover, "_escape", lambda self, node: Value("truth", constant=False))
-        monkeypatch.setattr(source.DuckDBSource, "rehearse", lambda self, scan: None)
+        seams.replace(monkeypatch, "escape", lambda self, node: Value("truth", constant=False))
+        seams.replace(monkeypatch, "rehearse", lambda self, scan: None)
     sql = (
         "SELECT count(*) FROM v WHERE CASE WHEN person = 9 AND age <= 30 THEN state LIKE '%' ESCAPE '%' ELSE FALSE END"
     )
@@ -278,11 +270,11 @@ def test_flags_an_expression_that_fails_on_a_row(broken: bool, monkeypatch: pyte
     assert (outcome(YOUNG) != outcome()) is broken
 
 
-@pytest.mark.parametrize("broken", [True, False])
+@BROKEN
 def test_flags_a_key_that_is_compared_by_its_collation(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen spellings of one name are sixteen units, and each is joined with its own rows alone."""
     if broken:
-        monkeypatch.setattr(source, "read_column", lambda column, sql: f"{sql} AS {text.quote(column.name)}")
+        seams.replace(monkeypatch, "read column", lambda column, sql: f"{sql} AS {quote(column.name)}")
     database = duckdb.connect()
     for name in ("v", "w"):
         database.execute(f"CREATE TABLE {name} (person VARCHAR COLLATE NOCASE, x INTEGER)")

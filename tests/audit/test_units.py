@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import tacit
 from numpy.typing import NDArray
-from tacit import Connection, pipeline
-from tacit.compiled_batch import CompiledBatch
+from tacit import Connection
+from tacit.sql import Workload, compile_batch, open_source
+from tacit.sql.scan import Scan
 
-from .cases import LONG, SALT, ask_for
+from .cases import LONG, SALT
 
 Rows = Sequence[tuple[Any, ...]]
 BOUNDS = {"visits": 2, "labs": 3}
@@ -30,7 +31,7 @@ BATCHES = {
 }
 
 
-def connect(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -> Connection:
+def database_of(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -> duckdb.DuckDBPyConnection:
     database = duckdb.connect()
     for name, columns, rows in (
         ("visits", "person INTEGER, x INTEGER", visits),
@@ -40,6 +41,10 @@ def connect(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -
         database.execute(f"CREATE TABLE {name} ({columns})")
         if rows:
             database.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)
+    return database
+
+
+def connect(database: duckdb.DuckDBPyConnection) -> Connection:
     tables: dict[str, Any] = {
         name: {
             "privacy_unit": "person",
@@ -53,9 +58,12 @@ def connect(visits: Rows, labs: Rows, places: Rows = ((1, 1), (2, 2), (3, 3))) -
     return tacit.connect(database, policy=policy)
 
 
-def counts(con: Connection, batch: list[str]) -> tuple[CompiledBatch, list[NDArray[Any]]]:
-    compiled = con._session.compile(ask_for(batch, 1.0))
-    return compiled, pipeline.count(con._session.source, compiled, SALT)
+def counts(database: duckdb.DuckDBPyConnection, batch: list[str]) -> tuple[Workload, list[tuple[Scan, NDArray[Any]]]]:
+    """The batch compiled, and what its scans of private tables count."""
+    with connect(database) as con:
+        workload = compile_batch(batch, con.catalog)
+    source = open_source(database)
+    return workload, [(scan, source.count(scan, SALT)) for scan in workload.scans if not scan.table.public]
 
 
 def table(rng: np.random.Generator, people: int, size: int) -> list[tuple[Any, ...]]:
@@ -68,16 +76,15 @@ def table(rng: np.random.Generator, people: int, size: int) -> list[tuple[Any, .
 def test_removing_any_unit_moves_no_more_than_is_charged_for(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     visits, labs = table(rng, 4, 20), table(rng, 4, 16)
-    with connect(visits, labs) as con:
-        compiled, here = counts(con, BATCHES[name])
+    workload, here = counts(database_of(visits, labs), BATCHES[name])
     reached = False
     for person in range(4):
-        with connect([r for r in visits if r[0] != person], [r for r in labs if r[0] != person]) as con:
-            other, there = counts(con, BATCHES[name])
-        assert other.fingerprint == compiled.fingerprint
-        for block, x, less in zip(compiled.tables, here, there, strict=True):
+        without = database_of([r for r in visits if r[0] != person], [r for r in labs if r[0] != person])
+        other, there = counts(without, BATCHES[name])
+        assert other.fingerprint == workload.fingerprint
+        for (scan, x), (_, less) in zip(here, there, strict=True):
             moved = x - less
-            allowed = block.rows_per_unit * block.one_row
+            allowed = scan.rows_per_unit * scan.one_row
             assert (moved >= 0).all() and moved.sum() <= allowed, "the sensitivity is too small"
             reached = reached or moved.sum() > allowed / 2
     assert reached or name.startswith("joined"), "the bound is not merely large"
@@ -85,21 +92,19 @@ def test_removing_any_unit_moves_no_more_than_is_charged_for(name: str, seed: in
 
 def test_the_bound_of_a_join_is_the_product() -> None:
     """One person with more rows than count in both tables: 2 · 3 pairs, not 5 · 5."""
-    with connect([(1, 1)] * 5, [(1, 9)] * 5) as con:
-        compiled, (x,) = counts(con, BATCHES["joined"])
-    (block,) = compiled.tables
-    assert block.rows_per_unit == 6
+    _, ((scan, x),) = counts(database_of([(1, 1)] * 5, [(1, 9)] * 5), BATCHES["joined"])
+    assert scan.rows_per_unit == 6
     assert x.sum() == 6
 
 
 def test_a_public_key_that_is_not_unique_is_refused_unpaid() -> None:
     """Each match would count a private row once more."""
-    with connect([(1, 1)], [], places=[(1, 2)] * 50) as con:
+    with connect(database_of([(1, 1)], [], places=[(1, 2)] * 50)) as con:
         with pytest.raises(tacit.NotSupportedError, match="several rows"):
             con.answer(BATCHES["public"], epsilon=1)
         assert con.budget.spent.epsilon == 0
 
 
 def test_a_join_that_does_not_equate_the_units_is_refused() -> None:
-    with connect([(1, 1)], [(2, 1)]) as con, pytest.raises(tacit.SqlError, match="privacy units"):
+    with connect(database_of([(1, 1)], [(2, 1)])) as con, pytest.raises(tacit.SqlError, match="privacy units"):
         con.answer("SELECT count(*) FROM visits v JOIN labs l ON v.x = l.y", epsilon=1)

@@ -42,13 +42,14 @@ def spend(path: str, barrier: Barrier, results: Any, number: int) -> None:
     Ledger._admit = slowly  # type: ignore[method-assign]
     barrier.wait()
     granted = 0
-    while True:
-        try:
+    try:
+        while True:
             ledger.charge(ChargeRequest(f"{number} {granted}", 0.1))
-        except BudgetError:
-            break
-        granted += 1
-    results.put(granted)
+            granted += 1
+    except BudgetError:
+        pass
+    finally:
+        results.put(granted)
 
 
 def test_eight_processes_are_granted_the_cap_exactly(tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ def test_eight_processes_are_granted_the_cap_exactly(tmp_path: Path) -> None:
     granted = [results.get(timeout=60) for _ in processes]
     for p in processes:
         p.join()
+    assert [p.exitcode for p in processes] == [0] * 8
     assert sum(granted) == 40
     assert Ledger.open(path).left().epsilon == 0
     assert verify(path) == 41

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -85,17 +84,6 @@ def test_only_integer_vectors() -> None:
     with pytest.raises(InternalError):
         add_gaussian(np.zeros(3), 1.0)  # type: ignore[arg-type]
     assert add_gaussian(np.zeros(0, dtype=np.int64), 1.0).shape == (0,)
-
-
-def test_a_thousand_measurements_take_less_than_100_ms() -> None:
-    values = np.zeros(1000, dtype=np.int64)
-    add_gaussian(values, SCALE)
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        add_gaussian(values, SCALE)
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.1
 
 
 @pytest.mark.parametrize("epsilon", ["1", "0.1", "0.3", "1e-9", "7.77777777777777777", "1e9"])

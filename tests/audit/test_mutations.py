@@ -1,0 +1,45 @@
+"""docs/privacy.md says that each test it names fails without its claim: here the claims are taken away, one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .cases import LONG
+from .mutations import Mutation, failing, places, read_table
+from .test_document import CLAIMS, listed_tests
+
+TABLE = read_table()
+
+
+@pytest.mark.parametrize(("title", "text"), CLAIMS, ids=[title for title, _ in CLAIMS])
+def test_every_test_of_a_claim_has_a_breakage_that_it_must_notice(title: str, text: str) -> None:
+    noticed = {test for mutation in TABLE if mutation.claim == title for test in mutation.tests}
+    assert set(listed_tests(text)) == noticed
+
+
+@pytest.mark.parametrize("mutation", TABLE, ids=str)
+def test_what_a_breakage_replaces_stands_once(mutation: Mutation) -> None:
+    assert mutation.claim in dict(CLAIMS), "there is no such section"
+    assert mutation.replace and mutation.tests
+    for old, new in mutation.replace:
+        assert len(places(old)) == 1, f"{old!r} must stand once in the package: the code has changed, and so must this"
+        assert old != new
+
+
+@pytest.mark.skipif(not LONG, reason="part of make audit: a quarter of an hour")
+@pytest.mark.parametrize("mutation", TABLE, ids=str)
+def test_a_broken_claim_is_noticed(mutation: Mutation, tmp_path: Path) -> None:
+    failed, printed = failing(mutation, tmp_path)
+    assert failed == set(mutation.tests), printed
+
+
+def test_an_unbroken_copy_fails_nothing(tmp_path: Path) -> None:
+    """Else the check above would say nothing: the copy itself could be what is broken."""
+    tests = (
+        "tests/engine/test_lattice.py::test_product_is_exact",
+        "tests/sql/test_scan.py::test_an_empty_table_counts_nothing",
+    )
+    failed, printed = failing(Mutation("none", "nothing", (), tests), tmp_path)
+    assert not failed and "2 passed" in printed, printed

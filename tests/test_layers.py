@@ -1,0 +1,72 @@
+"""Which room imports which: a room that nobody imports upwards can be read, and replaced, on its own."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOUNDATION = ("tacit.errors", "tacit.process")
+"""What every room may import."""
+ENGINE = tuple(f"tacit.engine.{name}" for name in ("linalg", "strategy"))
+SEARCH = "tacit.engine.search"
+MAY_IMPORT = {
+    "sql": ("tacit.sql",),
+    "engine": ("tacit.engine",),
+    "engine/linalg.py": ENGINE,
+    "engine/strategy.py": ENGINE,
+    "engine/search": (*ENGINE, SEARCH),
+    "engine/accounting": (*ENGINE, "tacit.engine.accounting"),
+    "engine/mechanism": (*ENGINE, SEARCH, "tacit.engine.accounting", "tacit.engine.mechanism"),
+    "engine/inference": ("tacit.engine",),
+}
+"""A path, and the parts of tacit that the files below it may import beside the foundation."""
+
+
+def imported(file: Path) -> set[str]:
+    """The modules of tacit that a file imports, wherever in it the import stands."""
+    package = ".".join(["tacit", *file.relative_to(ROOT).parent.parts]).replace("tacit.api", "tacit")
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            # `from tacit.engine import linalg` imports a module too.
+            names.update(f"{module}.{alias.name}" if is_package(module) else module for alias in node.names)
+    return {name for name in names if name.partition(".")[0] == "tacit"}
+
+
+def is_package(module: str) -> bool:
+    parts = module.split(".")[1:]
+    return (ROOT.joinpath(*parts) if parts else ROOT / "api").is_dir()
+
+
+def within(name: str, allowed: tuple[str, ...]) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in allowed)
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_what_it_may(room: str) -> None:
+    files = [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py"))
+    assert files
+    wrong = {str(f.relative_to(ROOT)): {n for n in imported(f) if not within(n, (*FOUNDATION, *MAY_IMPORT[room]))}
+             for f in files}  # fmt: skip
+    assert not {file: names for file, names in wrong.items() if names}
+
+
+def test_no_strategy_imports_another() -> None:
+    files = sorted((ROOT / SEARCH.removeprefix("tacit.").replace(".", "/") / "strategies").glob("*.py"))
+    assert len(files) > 5
+    assert not {f.name: found for f in files if (found := [n for n in imported(f) if "search.strategies." in n])}
+
+
+def test_the_engine_loads_no_database_and_no_frames() -> None:
+    code = "import sys, tacit.engine; print(*{'duckdb', 'sqlglot', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
