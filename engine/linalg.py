@@ -119,7 +119,8 @@ def rebuild(workload: Matrix, strategy: Matrix) -> Matrix:
     B = _by_qr(W, L, TRUSTED_UNCHECKED) if even else None
     if B is None:
         U, s, Vt = svd(L)
-        B = np.ascontiguousarray(W @ _inverse(U, s, Vt, computed_rank(s)))
+        r = computed_rank(s)  # L⁺ itself would lose digits of a stiff L, and nothing refines B here
+        B = np.ascontiguousarray(((W @ Vt[:r].T) / s[:r]) @ U[:, :r].T)
     return B
 
 
@@ -175,12 +176,8 @@ def _by_qr(W: Matrix, L: Matrix, least: float) -> Matrix | None:
 def pseudo_inverse(matrix: Matrix) -> Matrix:
     """L⁺, as far as the ``rank`` of L goes."""
     U, s, Vt = svd(matrix)
-    return _inverse(U, s, Vt, rank(s, matrix.shape))
-
-
-def _inverse(U: Matrix, sigma: Vector, Vt: Matrix, count: int) -> Matrix:
-    """L⁺ for the first ``count`` directions of L = U·Σ·Vᵀ."""
-    return np.asarray(((U[:, :count] / sigma[:count]) @ Vt[:count]).T)
+    r = rank(s, matrix.shape)
+    return np.asarray(((U[:, :r] / s[:r]) @ Vt[:r]).T)
 
 
 def _missing_share(missing: Matrix, W: Matrix, by_row: bool) -> float:
