@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from importlib.util import resolve_name
+from collections import defaultdict
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import tacit.engine
 
 ROOT = Path(__file__).parents[1]
 FOUNDATION = ("tacit.errors", "tacit.process")
@@ -26,6 +29,8 @@ MAY_IMPORT = {
     "engine/inference": ("tacit.engine",),
 }
 """A path, and the parts of tacit that the files below it may import beside the foundation."""
+SHARED_NAMES = {"__init__", "ledger"}
+"""Names of several files. ``tacit.ledger`` is public: the curator's door to ``engine/accounting/ledger.py``."""
 
 
 def imported(file: Path) -> set[str]:
@@ -64,6 +69,21 @@ def test_no_strategy_imports_another() -> None:
     files = sorted((ROOT / SEARCH.removeprefix("tacit.").replace(".", "/") / "strategies").glob("*.py"))
     assert len(files) > 5
     assert not {f.name: found for f in files if (found := [n for n in imported(f) if "search.strategies." in n])}
+
+
+def test_a_file_name_means_one_module() -> None:
+    files = defaultdict(list)
+    for room in ("api", "engine", "sql"):
+        for file in sorted((ROOT / room).rglob("*.py")):
+            files[file.stem].append(str(file.relative_to(ROOT)))
+    assert {name for name, places in files.items() if len(places) > 1} == SHARED_NAMES, files
+
+
+def test_no_name_of_the_engine_is_a_module() -> None:
+    """Nor hides one: ``tacit.engine.optimize`` cannot be a function and a module at once."""
+    for name in tacit.engine.__all__:
+        assert not isinstance(getattr(tacit.engine, name), ModuleType), name
+        assert find_spec(f"tacit.engine.{name}") is None, f"tacit/engine/{name} is hidden"
 
 
 def test_the_engine_loads_no_database_and_no_frames() -> None:

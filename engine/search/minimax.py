@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from tacit.engine.search.least_total import least_total
 from tacit.engine.search.options import Options
-from tacit.engine.search.total import least_total
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Strategy, Vector
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from tacit.engine.search.arguments import check_options, check_range, checked_weights, checked_workload
+from tacit.engine.search.least_total import least_total
 from tacit.engine.search.minimax import least_largest
 from tacit.engine.search.options import TARGET_GAP, Objective, Options
-from tacit.engine.search.total import least_total
 from tacit.engine.search.watch import Progress, Watch
 from tacit.engine.strategy import Matrix, Privacy, Strategy
 from tacit.process import one_blas_thread

@@ -15,9 +15,9 @@ import pytest
 
 SEAMS = {
     "compile": "tacit.sql.compile:compile_batch",
-    "schema": "tacit.sql.backends.duckdb.source:DuckDBSource.schema",
-    "rehearse": "tacit.sql.backends.duckdb.source:DuckDBSource.rehearse",
-    "count": "tacit.sql.backends.duckdb.source:DuckDBSource.count",
+    "schema": "tacit.sql.backends.duckdb.database:DuckDBSource.schema",
+    "rehearse": "tacit.sql.backends.duckdb.database:DuckDBSource.rehearse",
+    "count": "tacit.sql.backends.duckdb.database:DuckDBSource.count",
     "prepare": "tacit.sql.backends.duckdb.settings:prepare",
     "render": "tacit.sql.backends.duckdb.scan_sql:render",
     "bounded": "tacit.sql.backends.duckdb.scan_sql:_bounded",
