@@ -32,6 +32,7 @@ lint:
 
 types:
 	@$(PY) -m mypy
+	@MYPYPATH=.:tests:tests/sql $(PY) -m mypy --explicit-package-bases benchmarks
 
 .venv/bin/python:
 	@$(PYTHON) -m venv .venv

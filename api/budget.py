@@ -135,8 +135,8 @@ class LedgerAccess:
         return ledger
 
     @property
-    def key(self) -> bytes:
-        """The secret key of the versions that are shown: the ledger's salt, or the one that a new ledger will have."""
+    def salt(self) -> bytes:
+        """The ledger's secret salt, or the one that a new ledger will have; versions are shown as hashes with it."""
         ledger = self.peek()
         return self._salt if ledger is None else ledger.salt
 

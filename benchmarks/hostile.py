@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from tacit import errors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sql"))
+import conftest
 import hostile
 import test_hostile
 import tpch
@@ -24,7 +25,7 @@ LIMIT = 1.0
 
 def main() -> int:
     corpora = {
-        "hostile": (test_hostile.AWKWARD, test_hostile.POLICY, hostile.statements()),
+        "hostile": (conftest.AWKWARD, test_hostile.POLICY, hostile.statements()),
         "TPC-H": (tpch.SCHEMA, tpch.POLICY, list(tpch.QUERIES)),
     }
     slow = 0
