@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar, get_type_hints
 
 from tacit.engine import to_epsilon
 from tacit.sql import Catalog
@@ -38,7 +38,10 @@ def _takes(
     def decorate(method: Callable[[Connection, Ask], T]) -> Callable[Concatenate[Connection, P], T]:
         @functools.wraps(method)
         def asked(self: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            signature.bind(*args, **kwargs)  # a TypeError, as any function's
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:  # as any function's own
+                raise TypeError(f"{method.__qualname__}() {error}") from None
             with self._open(), guarded():
                 request = ask(*args, **kwargs)
                 return method(self, request if request.names_budget else replace(request, epsilon=self._spend))
@@ -46,6 +49,7 @@ def _takes(
         asked.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[first, *signature.parameters.values()], return_annotation=method.__annotations__["return"]
         )
+        asked.__annotations__ = {**get_type_hints(ask), "return": method.__annotations__["return"]}
         return asked
 
     return decorate

@@ -7,6 +7,7 @@ turned on.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -144,3 +145,13 @@ class _RecursionLimit:
 
 
 _recursion_limit = _RecursionLimit()
+
+
+def _renew_locks() -> None:
+    """In a forked process: a lock that another thread held when the process forked is never released there."""
+    for holder in (memory_ledgers, _blas_limit, _recursion_limit):
+        holder._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -126,7 +126,7 @@ def _unclosed(text: str) -> int:
         if closed is None:
             return opening.start()
         place = closed.end()
-    return max(text.rfind(sign) for sign in ("'", '"', "/*", "$$", text[:1]))
+    return max(0, *(text.rfind(sign) for sign in ("'", '"', "/*", "$$")))
 
 
 def _number_placeholders(chunk: Chunk, seen: int) -> tuple[Chunk, int]:

@@ -56,11 +56,24 @@ class MechanismRecord:
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
+def asks_the_same(text: str, record: MechanismRecord | None) -> bool:
+    """Whether the record with this text and another one ask the same questions, on the same lattices.
+
+    A request without a record states none, so none can differ.
+    """
+    if record is None:
+        return True
+    try:
+        lattices = [part["lattice"] for part in json.loads(text)["parts"]]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return lattices == [part.lattice for part in record.parts]
+
+
 def recorded_units(text: str) -> dict[str, Any]:
     """The ``units`` of the record with this text; none for a charge that states no mechanism of tacit's.
 
-    Nothing else of a record is ever read back, and nothing else is checked: whatever the rest of the text is, units
-    that are on record count.
+    Nothing else of the text is checked: whatever the rest of it is, units that are on record count.
     """
     try:
         return dict(json.loads(text).get("units", {}))

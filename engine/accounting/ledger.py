@@ -6,17 +6,16 @@ leak.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from tacit.engine.accounting.amounts import NOTHING, Amount, smaller, to_amount
 from tacit.engine.accounting.composition import Balance, Rule, realised, rule_named
-from tacit.engine.accounting.description import NOTHING_RECORDED
+from tacit.engine.accounting.description import NOTHING_RECORDED, asks_the_same
 from tacit.engine.accounting.entry import Entry
 from tacit.engine.accounting.file import LedgerFile, create
 from tacit.engine.accounting.log import Log
@@ -96,7 +95,8 @@ class Ledger:
         and LedgerError is raised where they do not agree. No interleaving of processes lets a charge pass under a
         policy that is not the ledger's. A ledger that has none yet is bound to the terms by the first charge.
         """
-        bound = copy.copy(self)
+        bound = object.__new__(type(self))
+        vars(bound).update(vars(self))
         bound._terms, bound._accepted_policy = terms, 0
         return bound
 
@@ -295,12 +295,17 @@ class Ledger:
     def affords(
         self, analyst: str, cap: Amount | None, charge_ids: Sequence[int], request: ChargeRequest | None = None
     ) -> bool:
-        """Whether an analyst's cap admits reading these releases and then paying for ``request``."""
+        """Whether an analyst's cap admits reading these releases and then paying for ``request``, and the whole too."""
         with self.transaction(write=False) as log:
             events = [e.event for i in charge_ids for e in log.entries("WHERE id = ?", i)]
-            if request is not None:
+            if request is not None and self._unused(log, request) is None:
+                if not self._balance_of_whole(log, request.cap).admits([request.event]):
+                    return False
                 events.append(request.event)
             return self._balance(log, analyst, cap).admits(events)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a ledger cannot be pickled or copied: its salt is secret")
 
     def close(self) -> None:
         """Ends a ledger in memory; a file needs no closing."""
@@ -359,8 +364,15 @@ class Ledger:
             request.fingerprint,
             request.analyst,
         )
-        # What an index says is compared with the entry, which has a digest and the index has none.
-        covering = (e for e in candidates if e.fingerprint == request.fingerprint and e.event.covers(request.event))
+        # What an index says is compared with the entry, which has a digest and the index has none. Another version of
+        # tacit may find another strategy for the same request: what is on record must be what will be measured.
+        covering = (
+            e
+            for e in candidates
+            if e.fingerprint == request.fingerprint
+            and e.event.covers(request.event)
+            and asks_the_same(e.detail, request.mechanism)
+        )
         return next((e for e in covering if log.payload(e.id) is None), None)
 
     def _admit(self, log: Log, request: ChargeRequest) -> Amount:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import traceback
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -258,3 +259,14 @@ def test_weights_of_any_size_are_fine_within_the_widest_ratio(
 def test_only_the_ratio_of_weights_counts(untouched: Connection) -> None:
     plans = [untouched.explain(WEIGHED[0], epsilon=1, weights=[unit, 10 * unit]) for unit in (1, 1e-200, 2.0**60)]
     assert all((plan.stderr == plans[0].stderr).all() for plan in plans)
+
+
+@pytest.mark.parametrize("name", ["explain", "answer"])
+def test_arguments_that_do_not_exist_are_named(name: str, con: Connection) -> None:
+    call = getattr(con, name)
+    with pytest.raises(TypeError, match=rf"Connection\.{name}\(\) got an unexpected keyword argument 'foo'"):
+        call(COUNT, epsilon=1, foo=1)
+    with pytest.raises(TypeError, match=rf"Connection\.{name}\(\) missing a required argument: 'batch'"):
+        call()
+    assert list(inspect.signature(call).parameters)[:3] == ["batch", "params", "epsilon"]
+    assert set(get_type_hints(getattr(Connection, name))) >= {"batch", "epsilon", "refresh", "return"}

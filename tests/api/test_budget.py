@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -248,3 +250,10 @@ def test_open_connection_to_a_file(clinic: Path) -> None:
     with duckdb.connect(str(clinic)) as raw, tacit.connect(raw, epsilon=1) as con:
         con.answer(counts(1), epsilon=0.5)
         assert clinic.with_name("clinic.duckdb.ledger").exists()
+
+
+def test_a_budget_does_not_carry_the_secret_of_its_ledger(con: Connection) -> None:
+    con.answer("SELECT count(*) FROM visits", epsilon=0.1)
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="its salt is secret"):
+            copied(con.budget)

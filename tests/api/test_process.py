@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 
+import pytest
+from tacit import process
 from tacit.process import deep_recursion
 from tacit.sql import Catalog, Column, Table, compile_batch
 
@@ -57,3 +61,28 @@ def test_deep_statements_compile_in_many_threads_at_once() -> None:
         thread.join()
     assert not failures
     assert sys.getrecursionlimit() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_fork_does_not_inherit_a_lock_that_another_thread_holds() -> None:
+    held, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with process._recursion_limit._lock, process._blas_limit._lock, process.memory_ledgers._lock:
+            held.set()
+            end.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that hangs is killed, and the test fails
+        with deep_recursion(5000), process.one_blas_thread():
+            process.memory_ledgers.get("none")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    end.set()
+    thread.join()
+    assert status == 0

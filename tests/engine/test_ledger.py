@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import stat
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,7 @@ from typing import Any
 import pytest
 from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
-from tacit.engine.accounting.description import MechanismRecord
+from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
 
@@ -258,3 +262,31 @@ def test_threads_that_ask_for_versions_while_they_change(tmp_path: Path) -> None
         thread.join()
     assert errors == []
     assert ledger.versions() == {"t": "49"}
+
+
+def test_an_unused_charge_is_taken_up_only_by_the_mechanism_on_record(tmp_path: Path) -> None:
+    """Another version of tacit may find other questions for the same request; the record must say what is measured."""
+
+    def request(lattice: str) -> ChargeRequest:
+        part = PartRecord("identity", "laplace", 1.0, 1, 1, 1, lattice)
+        return ChargeRequest("a", 0.5, mechanism=MechanismRecord("pure", Amount(Decimal("0.5"), Decimal(0)), (part,)))
+
+    ledger = Ledger.create(tmp_path / "x.ledger", 2)
+    first = ledger.charge(request("one"))
+    assert ledger.charge(request("one")) == replace(first, cost=Amount(Decimal(0), Decimal(0)))
+    assert ledger.quote(request("other")).epsilon == Decimal("0.5")
+    assert ledger.charge(request("other")).id != first.id
+
+
+def test_reading_is_affordable_only_if_the_whole_can_pay_the_rest(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "x.ledger", 1)
+    paid = ledger.charge(ChargeRequest("a", 0.8, analyst="bob"))
+    assert ledger.affords("ana", None, [paid.id], ChargeRequest("b", 0.2))
+    assert not ledger.affords("ana", None, [paid.id], ChargeRequest("b", 0.3))
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_ledger_is_not_copied_out_of_its_process(copied: Callable[[Ledger], object], tmp_path: Path) -> None:
+    for path in (None, tmp_path / "x.ledger"):
+        with pytest.raises(TypeError, match="its salt is secret"):
+            copied(Ledger.create(path, 1))

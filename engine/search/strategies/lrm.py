@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from tacit.engine.linalg import LEFT_OVER, NEGLIGIBLE, spectrum, svd
+from tacit.engine.linalg import NEGLIGIBLE, spectrum, svd
 from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy
@@ -14,6 +14,8 @@ PENALTY_LIMIT = 1e10
 """β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
 STEPS = 25
 """Steps of Algorithm 2 for every B."""
+_LEFT_OVER = 1e-14
+"""Share of ‖W‖ up to which what the strong directions leave of W is rounding: of a product and of a subtraction."""
 FEWEST_DIRECTIONS, MOST_ENTRIES = 12, 2400
 """The portfolio tries LRM beyond so many directions (up to there low-rank's many start points find the same) and up to
 so large a rank·cells (beyond, 300 rounds take minutes)."""
@@ -111,7 +113,7 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     strong = np.flatnonzero((np.abs(residual).max(axis=1) <= sigma) & (sigma > NEGLIGIBLE * sigma[0]))
     L = L + N[strong].T @ (residual[strong] / sigma[strong, None])
     _, lost, V = svd(W - P[:, strong] @ (P[:, strong].T @ W))
-    lost = lost[lost > LEFT_OVER * np.linalg.norm(W)]
+    lost = lost[lost > _LEFT_OVER * np.linalg.norm(W)]
     unused = np.delete(N, strong, axis=0)[: lost.size]
     sizes = np.cbrt(lost**2 / (np.sum(sigma[strong] ** 2) + np.sum(lost**2)))[: len(unused)]
     return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
