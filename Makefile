@@ -12,7 +12,7 @@ demo: .venv/demo links  ## answer a batch over a generated clinic and show what 
 test: .venv/dev links  ## the whole test suite, doctests and README blocks included
 	@$(PY) -m pytest -n 2 --dist loadgroup
 
-audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills
+audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills, every claim broken once
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit tests/engine/test_ledger_log.py
 
 fuzz: .venv/dev links  ## 50,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
@@ -32,6 +32,7 @@ lint:
 
 types:
 	@$(PY) -m mypy
+	@MYPYPATH=.:tests:tests/sql $(PY) -m mypy --explicit-package-bases benchmarks
 
 .venv/bin/python:
 	@$(PYTHON) -m venv .venv

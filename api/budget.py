@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 
 from tacit.engine import Amount
-from tacit.engine.accounting.amounts import NOTHING, to_amount
+from tacit.engine.accounting.amounts import NOTHING, smaller, to_amount
 from tacit.engine.accounting.composition import Event, Total, rule_named
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 
@@ -135,8 +135,8 @@ class LedgerAccess:
         return ledger
 
     @property
-    def key(self) -> bytes:
-        """The secret key of the versions that are shown: the ledger's salt, or the one that a new ledger will have."""
+    def salt(self) -> bytes:
+        """The ledger's secret salt, or the one that a new ledger will have; versions are shown as hashes with it."""
         ledger = self.peek()
         return self._salt if ledger is None else ledger.salt
 
@@ -238,8 +238,3 @@ def _bounded(cap: Amount, asked: Cap) -> Amount:
         cap.epsilon if asked.epsilon is None else min(cap.epsilon, asked.epsilon),
         cap.delta if asked.delta is None else min(cap.delta, asked.delta),
     )
-
-
-def smaller(a: Amount, b: Amount) -> Amount:
-    """The smaller of the two, ε and δ each by itself."""
-    return Amount(min(a.epsilon, b.epsilon), min(a.delta, b.delta))

@@ -63,7 +63,7 @@ def combine(
     estimate = estimate_from(
         [c.table for c in common],
         [c.stack or () for c in common],
-        rows=batch.rows,
+        rows=batch.row_count,
         nonnegative=nonnegative,
         partial=partial,
     )

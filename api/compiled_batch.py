@@ -48,27 +48,27 @@ class CompiledBatch:
         return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         return int(self.workload.matrix.shape[0])
 
     @property
-    def measured(self) -> NDArray[np.bool_]:
+    def to_measure(self) -> NDArray[np.bool_]:
         """Which rows of the workload are left to measure."""
-        measured = np.zeros(self.rows, dtype=np.bool_)
+        to_measure = np.zeros(self.row_count, dtype=np.bool_)
         for table in self.tables:
-            measured[table.rows] = True
-        return measured
+            to_measure[table.rows] = True
+        return to_measure
 
     @property
-    def figures(self) -> NDArray[np.int64]:
+    def answer_rows(self) -> NDArray[np.int64]:
         """The rows left to measure that are figures of the answer; ``error=`` speaks of those."""
         rows = {row for query in self.workload.queries for row in rows_used(query)}
-        return np.array(sorted(rows & set(np.flatnonzero(self.measured).tolist())), dtype=np.int64)
+        return np.array(sorted(rows & set(np.flatnonzero(self.to_measure).tolist())), dtype=np.int64)
 
     @property
     def error_weights(self) -> Floats:
         """What a squared error counts: one over the row's largest entry squared, times its weight."""
-        scale = np.zeros(self.rows)
+        scale = np.zeros(self.row_count)
         for table in self.tables:
             scale[table.rows] = 1 / np.abs(table.matrix).max(axis=1) ** 2
         return scale if self.weights is None else scale * self.weights
@@ -108,7 +108,7 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
 
 def read_public(source: Source, batch: CompiledBatch) -> Floats:
     """What public tables add to every row of the workload, exactly."""
-    rows = np.zeros(batch.rows)
+    rows = np.zeros(batch.row_count)
     for scan in batch.public:
         counts = source.count(scan, bytes(32)).astype(np.float64) / scan.one_row
         rows += batch.workload.matrix[:, scan.columns] @ counts
@@ -118,7 +118,7 @@ def read_public(source: Source, batch: CompiledBatch) -> Floats:
 def _check_joins(source: Source, scan: Scan) -> None:
     """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
     for _, join in scan.joins:
-        key = tuple(theirs for _, theirs in join.on)
+        key = tuple(column for _, column in join.on)
         if not source.unique(join.table, key):
             raise NotSupportedError(
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "

@@ -67,7 +67,7 @@ def connect(
     except BaseException:
         source.close()
         raise
-    session = Session(source=source, schema=catalog, limits=rules.limits, ledger=access)
+    session = Session(source=source, schema=catalog, limits=rules.limits, access=access)
     return Connection(session, each if each is not None else rules.spend)
 
 

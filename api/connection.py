@@ -33,7 +33,7 @@ def _takes(
 ) -> Callable[[Callable[[Connection, Ask], T]], Callable[Concatenate[Connection, P], T]]:
     """Give a method the parameters of ``ask``, which checks them: they are spelled once, for all methods that ask."""
     signature = inspect.signature(ask)
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def decorate(method: Callable[[Connection, Ask], T]) -> Callable[Concatenate[Connection, P], T]:
         @functools.wraps(method)
@@ -44,7 +44,7 @@ def _takes(
                 return method(self, request if request.names_budget else replace(request, epsilon=self._spend))
 
         asked.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[own, *signature.parameters.values()], return_annotation=method.__annotations__["return"]
+            parameters=[first, *signature.parameters.values()], return_annotation=method.__annotations__["return"]
         )
         return asked
 
@@ -106,7 +106,7 @@ class Connection:
     def budget(self) -> Budget:
         """What was spent and what is left, now."""
         with self._open():
-            return self._session.ledger.budget()
+            return self._session.access.budget()
 
     @property
     def spend(self) -> Decimal | None:
@@ -120,7 +120,7 @@ class Connection:
     @property
     def analyst(self) -> str | None:
         """Whom the connection was opened for; ``None`` for the curator."""
-        return self._session.ledger.analyst
+        return self._session.access.analyst
 
     @property
     def catalog(self) -> Catalog:

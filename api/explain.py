@@ -169,7 +169,7 @@ def _predicted(output: Output, count: int) -> tuple[list[int], list[str]]:
 
 def free_plan(batch: CompiledBatch, confidence: float) -> Plan:
     """The plan of a batch that reads no private row."""
-    zeros = np.zeros(batch.rows)
+    zeros = np.zeros(batch.row_count)
     return Plan(
         epsilon=NOTHING.epsilon,
         delta=NOTHING.delta,
@@ -194,13 +194,13 @@ def free_plan(batch: CompiledBatch, confidence: float) -> Plan:
 def predicted_plan(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) -> Plan:
     """The plan as its reader sees it; ``whole`` is the whole batch bought anew."""
     batch, plan, epsilon, delta = whole.batch, whole.plan, whole.epsilon, whole.delta
-    query_of_row = np.zeros(batch.rows, dtype=np.int64)
+    query_of_row = np.zeros(batch.row_count, dtype=np.int64)
     for index, query in reversed(list(enumerate(batch.workload.queries))):
         query_of_row[rows_used(query)] = index
     others = baselines(batch.tables, query_of_row.tolist(), epsilon, delta)
     largest = np.abs(batch.workload.matrix).max(axis=1, initial=0.0)
-    scale = np.divide(1.0, largest, out=np.zeros(batch.rows), where=largest > 0)
-    weights = np.ones(batch.rows) if batch.weights is None else batch.weights
+    scale = np.divide(1.0, largest, out=np.zeros(batch.row_count), where=largest > 0)
+    weights = np.ones(batch.row_count) if batch.weights is None else batch.weights
 
     def weighed(stderr: Floats) -> float:
         return float(np.sum(weights * (stderr * scale) ** 2))

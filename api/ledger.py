@@ -87,8 +87,8 @@ def change_policy(books: Books, policy: str | os.PathLike[str] | Mapping[str, An
     the schema is trusted; domains, versions and limits may differ at any time without this. Connect again afterwards.
 
     Guarantee: what was released before keeps the promise that it was made under, and everything together keeps the
-    ledger's (``engine.curator.change_policy``). That is why the unit of a table that has charges cannot be changed: one
-    sum cannot speak of two kinds of neighbours. Begin a new ledger for that.
+    ledger's (``engine.accounting.curator.change_policy``). That is why the unit of a table that has charges cannot be
+    changed: one sum cannot speak of two kinds of neighbours. Begin a new ledger for that.
     """
     ledger, rules = _opened(books), load_policy(policy)
     check_analyst_deltas(rules.analysts or {}, ledger.rule, rules.origin)
@@ -127,7 +127,7 @@ def _opened(books: Books) -> Ledger:
             "the books are the curator's; this connection was opened for an analyst\nhint: connect without analyst="
         )
     with books._open():
-        return books._session.ledger.open()
+        return books._session.access.open()
 
 
 def _path(path: object) -> str | os.PathLike[str]:

@@ -1,4 +1,4 @@
-"""The way of a batch, as the design draws it: compile, price, admit, charge, measure, store, combine, frame.
+"""The way of a batch: compile, price, reuse, admit, charge, measure, store, combine, frame.
 
 Everything before ``charge`` is a function of the batch, the policy and the ledger alone. What sees private rows is
 sealed: whatever goes wrong there is one constant sentence, because an error that depends on a row would be a release
@@ -38,7 +38,7 @@ def answer(session: Session, ask: Ask) -> Answers:
     with earlier releases and framing are post-processing. A crash between any two steps can waste the charge;
     it can show nothing that was not charged.
     """
-    key = session.ledger.key
+    salt = session.access.salt
     batch = session.compile(ask)
     public = read_public(session.source, batch)
     keys = key_frames(batch.workload.queries)  # what can fail must fail before the charge
@@ -47,8 +47,8 @@ def answer(session: Session, ask: Ask) -> Answers:
     if not batch.tables:  # no private row is touched, so nothing is charged
         estimate = combine((), batch, public)
         return frame(batch.workload, keys, estimate, ask.confidence, histogram=partial(cell_frame, (), batch))
-    ledger = session.ledger.open()
-    if ledger.salt != key:  # another process began the ledger meanwhile: the tables' versions have other names in it
+    ledger = session.access.open()
+    if ledger.salt != salt:  # another process began the ledger meanwhile: the tables' versions have other names in it
         return answer(session, ask)
     whole = session.price(ask, batch)
     decision = admit(session, ledger, _decisions(session, ask, whole, ledger))
@@ -78,7 +78,7 @@ def explain(session: Session, ask: Ask) -> Plan:
     batch = session.compile(ask)
     if not batch.tables:
         return free_plan(batch, ask.confidence)
-    ledger = session.ledger.peek()
+    ledger = session.access.peek()
     whole = session.price(ask, batch)
     possible = _decisions(session, ask, whole, ledger)
     decision = next(d for d in possible if ledger is None or _can_afford(session, ledger, d))
@@ -94,7 +94,7 @@ def stored_releases(session: Session, ask: Ask, whole: Purchase, ledger: Ledger 
     if ask.strategy is not None:  # whoever forces a strategy wants it measured so
         same = {r.charge_id for r in ledger.releases(whole.fingerprint)}
         releases = tuple(r for r in releases if r.charge in same)
-    analyst = session.ledger.analyst
+    analyst = session.access.analyst
     if analyst is None:
         return StoredReleases(releases)
     read_before = ledger.read_by(analyst)
@@ -119,7 +119,7 @@ def admit(session: Session, ledger: Ledger, possible: Iterator[Decision]) -> Dec
 
 
 def _can_afford(session: Session, ledger: Ledger, decision: Decision) -> bool:
-    access = session.ledger
+    access = session.access
     if not decision.read or access.analyst is None:
         return True
     request = None if decision.purchase is None else decision.purchase.request(access)
@@ -129,7 +129,7 @@ def _can_afford(session: Session, ledger: Ledger, decision: Decision) -> bool:
 def _enter_reads(session: Session, ledger: Ledger, decision: Decision) -> bool:
     if decision.read:
         try:
-            ledger.admit_read([r.charge for r in decision.read], session.ledger.analyst, session.ledger.analyst_cap)
+            ledger.admit_read([r.charge for r in decision.read], session.access.analyst, session.access.analyst_cap)
         except BudgetError:  # spent by another process since ``_can_afford`` looked
             return False
     return True
@@ -137,8 +137,8 @@ def _enter_reads(session: Session, ledger: Ledger, decision: Decision) -> bool:
 
 def quote(session: Session, ledger: Ledger | None, purchase: Purchase) -> Amount:
     """What ``charge`` would add to what was spent."""
-    request = purchase.request(session.ledger)
-    return session.ledger.first_cost(request) if ledger is None else ledger.quote(request)
+    request = purchase.request(session.access)
+    return session.access.first_cost(request) if ledger is None else ledger.quote(request)
 
 
 def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
@@ -149,7 +149,7 @@ def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
     Guarantee: what a ledger has added up speaks of one kind of neighbours, because it is bound to one policy, which the
     transaction of the charge compares with this connection's (``Ledger.under``).
     """
-    return ledger.charge(purchase.request(session.ledger))
+    return ledger.charge(purchase.request(session.access))
 
 
 def release(source: Source, ledger: Ledger, purchase: Purchase, paid: Charge) -> Release:

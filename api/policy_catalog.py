@@ -69,8 +69,7 @@ def with_versions(catalog: Catalog, source: Source, declared: Mapping[str, str],
     what the source's own versions are made of.
     """
     versions = {table: version for name, version in declared.items() for table in tables_meant(name, catalog.tables)}
-    return Catalog(
-        tables=tuple(
-            replace(t, version=versions.get(t.name) or t.version or source.version(t.name, key)) for t in catalog.tables
-        )
-    )
+    stated = [versions.get(t.name) or t.version for t in catalog.tables]
+    present = "" if all(stated) else source.version(key)  # one for all tables: asking costs a statement
+    tables = (replace(t, version=name or present) for t, name in zip(catalog.tables, stated, strict=True))
+    return Catalog(tables=tuple(tables))

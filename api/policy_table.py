@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from tacit.engine.accounting.terms import NO_UNIT
@@ -136,12 +136,12 @@ def _unit(unit: str, table: SourceTable, place: Place) -> str:
 
 def _check_view(declared: TablePolicy, table: SourceTable, place: Place) -> None:
     """A view is read through to the tables behind it, so what is declared of its rows would silently hold for none."""
-    for key in ("privacy_unit", "public", "version"):
-        if getattr(declared, key):
+    for key in fields(declared):
+        if key.name != "columns" and getattr(declared, key.name) != key.default:
             place.refuse(
-                key,
+                key.name,
                 f"is said of a view, whose rows are those of the tables behind {table.name}",
-                f"say {key} of those tables; only columns can be declared for a view",
+                f"say {key.name} of those tables; only columns can be declared for a view",
             )
 
 

@@ -95,12 +95,12 @@ class Pricer:
 
 
 def _plan(ask: Ask, batch: CompiledBatch, rule: str) -> tuple[JointPlan, Decimal]:
-    options = PlanOptions(batch.weights, ask.strategy, batch.rows)
+    options = PlanOptions(batch.weights, ask.strategy, batch.row_count)
     gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
     if ask.noise_width is None:
         assert ask.epsilon is not None
         return gaussian or choose_plan(batch.tables, ask.epsilon, ask.delta, options), ask.epsilon
-    target = batch.figures.tolist()
+    target = batch.answer_rows.tolist()
     if gaussian is not None:
         return gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
     return choose_plan_for_error(batch.tables, ask.noise_width, ask.confidence, ask.delta, options, target=target)

@@ -1,4 +1,9 @@
-"""Process-wide state: what tacit changes or remembers for the whole process, in one place and safe for threads."""
+"""Process-wide state: what tacit changes or remembers for the whole process, in one place and safe for threads.
+
+Two more things are process-wide and stay beside what they are about: caches of pure functions (``functools``), which at
+worst compute a value twice, and OpenDP's own switch for its samplers (``engine/mechanism/noise.py``), which is only
+turned on.
+"""
 
 from __future__ import annotations
 
@@ -110,11 +115,11 @@ def deep_recursion(limit: int) -> Iterator[None]:
     that leaves first would lower the limit under another that still needs it, or leave it raised for good. So the
     callers are listed: the limit is the largest that any of them needs, and the last one restores the original limit.
     """
-    _recursion.change(_recursion.wanted.append, limit)
+    _recursion_limit.enter(limit)
     try:
         yield
     finally:
-        _recursion.change(_recursion.wanted.remove, limit)
+        _recursion_limit.leave(limit)
 
 
 class _RecursionLimit:
@@ -123,14 +128,19 @@ class _RecursionLimit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._original = 0
-        self.wanted: list[int] = []
+        self._wanted: list[int] = []
 
-    def change(self, change: Callable[[int], None], limit: int) -> None:
+    def enter(self, limit: int) -> None:
         with self._lock:
-            if not self.wanted:
+            if not self._wanted:
                 self._original = sys.getrecursionlimit()
-            change(limit)
-            sys.setrecursionlimit(max([self._original, *self.wanted]))
+            self._wanted.append(limit)
+            sys.setrecursionlimit(max(self._original, *self._wanted))
+
+    def leave(self, limit: int) -> None:
+        with self._lock:
+            self._wanted.remove(limit)
+            sys.setrecursionlimit(max([self._original, *self._wanted]))
 
 
-_recursion = _RecursionLimit()
+_recursion_limit = _RecursionLimit()

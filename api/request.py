@@ -1,4 +1,8 @@
-"""One request as the caller made it: every argument but the SQL itself is checked here, and only here."""
+"""One request as the caller made it. What an argument may be by itself is checked here, before anything is compiled.
+
+What depends on the compiled batch is checked where it is known: the number of weights in ``compiled_batch.py``, whether
+an error can be promised in ``pricing.py``.
+"""
 
 from __future__ import annotations
 

@@ -109,14 +109,14 @@ def _fits(amount: Amount, limit: Amount) -> bool:
 def _is_enough(ask: Ask, whole: Purchase, contributors: Sequence[Release], estimate: Estimate) -> bool:
     """Whether the stored releases are as exact as what was asked for."""
     batch = whole.batch
-    measured = batch.measured
-    if not np.isfinite(estimate.stderr[measured]).all():
+    rows = batch.to_measure
+    if not np.isfinite(estimate.stderr[rows]).all():
         return False
     if ask.error is not None:
         return not _too_wide(ask, batch, estimate).any()
     weights = batch.error_weights
-    error = float((weights * estimate.stderr**2)[measured].sum())
-    target = float((weights * whole.plan.stderr(whole.epsilon, whole.delta) ** 2)[measured].sum())
+    error = float((weights * estimate.stderr**2)[rows].sum())
+    target = float((weights * whole.plan.stderr(whole.epsilon, whole.delta) ** 2)[rows].sum())
     return error <= target * _ROUNDING or (
         _fits(whole.cost, total(r.cost for r in contributors)) and error <= target * _AS_GOOD
     )
@@ -128,19 +128,19 @@ def _lacking(whole: Purchase, estimate: Estimate, price: Price) -> Purchase:
     The error of a batch is the sum of squared errors that strategies minimise. Combining only ever makes it smaller
     than the bound that is used here: each row from what is stored, or from what is bought.
     """
-    batch, measured, weights = whole.batch, whole.batch.measured, whole.batch.error_weights
+    batch, rows, weights = whole.batch, whole.batch.to_measure, whole.batch.error_weights
     stored = weights * estimate.stderr**2
     wanted = weights * whole.plan.stderr(whole.epsilon, whole.delta) ** 2
-    target = float(wanted[measured].sum())
-    lacking = measured & (stored > wanted * _ROUNDING)
-    if not lacking.any() or (lacking == measured).all():
+    target = float(wanted[rows].sum())
+    lacking = rows & (stored > wanted * _ROUNDING)
+    if not lacking.any() or (lacking == rows).all():
         return whole
     rest = price(batch.only(lacking))
 
     def reaches(epsilon: Decimal) -> bool:
         bought = weights * rest.plan.stderr(epsilon, rest.delta) ** 2
         bound = np.where(lacking, np.minimum(stored, np.where(bought > 0, bought, np.inf)), stored)
-        return float(bound[measured].sum()) <= target * _ROUNDING
+        return float(bound[rows].sum()) <= target * _ROUNDING
 
     if not reaches(rest.epsilon):  # the search did worse on the rest than on the whole
         return whole
@@ -153,11 +153,11 @@ def _lacking_for_error(
     """The rows that are not within ±error, at the smallest ε that together with what is stored brings them there."""
     batch = whole.batch
     lacking = _too_wide(ask, batch, estimate)
-    rest = price(batch.only(lacking)) if (lacking != batch.measured).any() else whole
+    rest = price(batch.only(lacking)) if (lacking != batch.to_measure).any() else whole
 
     def excess(epsilon: Decimal) -> float:
         together = combine((*used, rest.at(epsilon).predicted()), batch, partial=True)
-        return float(_widths(ask, together)[batch.figures].max(initial=0.0)) / float(ask.noise_width or 1)
+        return float(_widths(ask, together)[batch.answer_rows].max(initial=0.0)) / float(ask.noise_width or 1)
 
     return rest.at(_least_within(rest.epsilon, excess))
 
@@ -165,10 +165,10 @@ def _lacking_for_error(
 def _too_wide(ask: Ask, batch: CompiledBatch, estimate: Estimate) -> NDArray[np.bool_]:
     """The rows to measure that are not within ±error."""
     assert ask.noise_width is not None
-    asked = np.zeros(batch.rows, dtype=np.bool_)
-    asked[batch.figures] = True
-    unmeasured = ~np.isfinite(estimate.stderr)
-    return batch.measured & (_widths(ask, estimate) > ask.noise_width * _ROUNDING) & (asked | unmeasured)
+    asked = np.zeros(batch.row_count, dtype=np.bool_)
+    asked[batch.answer_rows] = True
+    undetermined = ~np.isfinite(estimate.stderr)
+    return batch.to_measure & (_widths(ask, estimate) > ask.noise_width * _ROUNDING) & (asked | undetermined)
 
 
 def _widths(ask: Ask, estimate: Estimate) -> NDArray[np.float64]:

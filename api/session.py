@@ -22,16 +22,16 @@ class Session:
     schema: Catalog
     """The tables as the policy declares them, without the versions of those that it gives none."""
     limits: Limits
-    ledger: LedgerAccess
+    access: LedgerAccess
     pricer: Pricer = field(default_factory=Pricer)
     releases: ReleaseCache = field(default_factory=ReleaseCache)
 
     @property
     def catalog(self) -> Catalog:
         """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
-        ledger = self.ledger.peek()
+        ledger = self.access.peek()
         declared = {} if ledger is None else ledger.versions()
-        return with_versions(self.schema, self.source, declared, self.ledger.key)
+        return with_versions(self.schema, self.source, declared, self.access.salt)
 
     def compile(self, ask: Ask) -> CompiledBatch:
         """The batch over the catalog as of now."""
@@ -39,4 +39,4 @@ class Session:
 
     def price(self, ask: Ask, batch: CompiledBatch) -> Purchase:
         """What measuring the rows of a batch costs under this ledger's rule."""
-        return self.pricer.price(ask, batch, self.ledger.rule)
+        return self.pricer.price(ask, batch, self.access.rule)

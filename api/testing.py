@@ -65,9 +65,9 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
     session = con._session
     with con._open():
-        ledger = session.ledger.peek()
-        if ledger is None and session.ledger.cap is not None:
-            ledger = session.ledger.open()  # the salt that chooses a unit's rows must be the one releases will use
+        ledger = session.access.peek()
+        if ledger is None and session.access.cap is not None:
+            ledger = session.access.open()  # the salt that chooses a unit's rows must be the one releases will use
         salt = _NO_SALT if ledger is None else ledger.salt
         whole = all(scan.one_row == 1 for scan in workload.scans)
         x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)

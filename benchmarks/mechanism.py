@@ -101,7 +101,8 @@ def report(folder: Path, measurements: int = 1000) -> None:
         def whole(i: int, plan=plan, delta=delta, ledger=ledger, name=name) -> object:  # type: ignore[no-untyped-def]
             """Everything from the charge to the stored release but the scan."""
             cost = plan.cost(0.5, delta)
-            paid = ledger.charge(ChargeRequest(f"{name} {i}", *cost, mechanism=plan.describe(0.5, delta)))
+            request = ChargeRequest(f"{name} {i}", cost.epsilon, cost.delta, mechanism=plan.describe(0.5, delta))
+            paid = ledger.charge(request)
             return unpack(ledger.store(paid.id, pack(measure(plan, [counts], paid.epsilon, paid.delta))))
 
         line(f"{name}: calibration, nothing cached", typical(calibrate), sync)
@@ -140,7 +141,7 @@ def everyday(path: Path, past: int, *, related: bool) -> dict[str, Cost]:
     with tacit.connect(path, epsilon=10**6) as con:
         known = "SELECT count(*) FROM t WHERE a < 500"
         con.answer(known, epsilon=0.01)
-        ledger = con._session.ledger.open()
+        ledger = con._session.access.open()
         repeat(ledger, past, related=related)
         part = PartRecord("results", "laplace", 2.0**30, 2**28, 1, 1, "0" * 64)
         record = MechanismRecord("pure", Amount(Decimal("0.001"), Decimal(0)), (part,), {"t": "a row"})

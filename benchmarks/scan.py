@@ -16,14 +16,14 @@ import duckdb
 from tacit.sql import Catalog, Column, Table, compile_batch, open_source
 
 
-def fastest(run: Callable[[], object], times: int = 3) -> float:
+def fastest(run: Callable[[], object], runs: int = 3) -> float:
     """Seconds of the fastest of a few runs."""
-    times = []
-    for _ in range(times):
+    seconds = []
+    for _ in range(runs):
         start = time.perf_counter()
         run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def main(rows: int = 5_000_000) -> None:

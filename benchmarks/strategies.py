@@ -84,7 +84,7 @@ APPROXIMATE = [
     Case("Range 1024×512", lambda: ranges(1024, 512), "–", 0),
     Case("AllRange 256", lambda: all_ranges(256), "–", 0),
     Case("random 100×700", lambda: np.random.default_rng(1).normal(size=(100, 700)), "–", 0),
-    Case("random 0/1 300×900", lambda: np.random.default_rng(2).integers(0, 2, (300, 900)) * 1.0, "–", 0),
+    Case("random 0/1 300×900", lambda: np.random.default_rng(2).integers(0, 2, (300, 900)).astype(float), "–", 0),
 ]
 
 PURE = [
@@ -172,8 +172,8 @@ def small() -> None:
     """The default against nine named strategies on random batches of few queries, which most batches are."""
     named = ("identity", "results", "hierarchical", "wavelet", "p-identity", "weighted", "adaptive", "low-rank", "lrm")
     kinds: dict[str, Callable[[np.random.Generator], Matrix]] = {
-        "4 predicates": lambda rng: (rng.random((4, 16)) < 0.5) * 1.0,
-        "8 predicates": lambda rng: (rng.random((8, 24)) < 0.5) * 1.0,
+        "4 predicates": lambda rng: (rng.random((4, 16)) < 0.5).astype(float),
+        "8 predicates": lambda rng: (rng.random((8, 24)) < 0.5).astype(float),
         "16 ranges": lambda rng: intervals(np.sort(rng.integers(0, 64, (16, 2)), axis=1), 64),
         "4 sums": lambda rng: rng.normal(size=(4, 16)),
     }
@@ -192,7 +192,7 @@ def small() -> None:
 
 def intervals(ends: NDArray[np.int64], n: int) -> Matrix:
     cells = np.arange(n)
-    return ((ends[:, :1] <= cells) & (cells <= ends[:, 1:])) * 1.0
+    return ((ends[:, :1] <= cells) & (cells <= ends[:, 1:])).astype(float)
 
 
 def floor() -> None:

@@ -66,8 +66,8 @@ class Source(Protocol):
         """The identity of a database that lives in memory; None where ``path`` is one."""
         ...
 
-    def version(self, table: str, key: bytes) -> str:
-        """A public name of the table's present state: a hash with a secret key, because states follow the rows."""
+    def version(self, key: bytes) -> str:
+        """A public name of the present state of all tables: a hash with a secret key, because it follows the rows."""
         ...
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:

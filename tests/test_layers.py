@@ -26,7 +26,12 @@ MAY_IMPORT = {
     "engine/search": (*ENGINE, SEARCH),
     "engine/accounting": (*ENGINE, "tacit.engine.accounting"),
     "engine/mechanism": (*ENGINE, SEARCH, "tacit.engine.accounting", "tacit.engine.mechanism"),
-    "engine/inference": ("tacit.engine",),
+    "engine/inference": (
+        *ENGINE,
+        "tacit.engine.accounting.amounts",
+        "tacit.engine.mechanism",
+        "tacit.engine.inference",
+    ),
 }
 """A path, and the parts of tacit that the files below it may import beside the foundation."""
 SHARED_NAMES = {"__init__", "ledger"}
@@ -90,3 +95,19 @@ def test_the_engine_loads_no_database_and_no_frames() -> None:
     code = "import sys, tacit.engine; print(*{'duckdb', 'sqlglot', 'pandas'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
+
+
+def test_the_front_door_does_not_know_how_a_strategy_is_found() -> None:
+    assert not {
+        f.name: wrong for f in (ROOT / "api").glob("*.py") if (wrong := [n for n in imported(f) if SEARCH in n])
+    }
+
+
+def test_an_engine_of_databases_does_not_know_what_a_query_means() -> None:
+    """It may import what is handed to it, and the words that both sides use."""
+    names = "backends catalog check_constraints literals names ordering regions scan signature source workload"
+    handed = tuple(f"tacit.sql.{name}" for name in names.split())
+    files = sorted((ROOT / "sql" / "backends").rglob("*.py"))
+    assert not {
+        f.name: wrong for f in files if (wrong := [n for n in imported(f) if not within(n, (*FOUNDATION, *handed))])
+    }

@@ -38,7 +38,7 @@ class Event(NamedTuple):
     rho: Decimal | None = None
 
     def covers(self, other: Event) -> bool:
-        """Whether who paid this has paid the other."""
+        """Whether a payment of this amount pays for the other, too."""
         return (
             other.amount.epsilon <= self.amount.epsilon
             and other.amount.delta <= self.amount.delta

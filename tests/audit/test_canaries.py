@@ -39,12 +39,13 @@ POLICY: dict[str, Any] = {
     "budget": {"epsilon": 1000, "delta": 1e-3},
     "tables": {
         "v": {
+            "version": "1",
             "columns": {
                 "name": {"values": ["a", "b"], "other": True},
                 "big": {"min": 0, "max": 100_000_000},
                 "ratio": {"min": 0.0, "max": 1.0},
                 "zero": {"min": 0, "max": 9},
-            }
+            },
         }
     },
 }

@@ -54,7 +54,7 @@ def con(database: duckdb.DuckDBPyConnection) -> Iterator[Connection]:
         ranges[column(type_)] = {"values": ["a", "b"]}
     policy = {
         "budget": {"epsilon": 1000},
-        "tables": {"v": {"columns": ranges, "privacy_unit": "person", "max_rows_per_unit": 7}},
+        "tables": {"v": {"columns": ranges, "privacy_unit": "person", "max_rows_per_unit": 7, "version": "1"}},
     }
     with tacit.connect(database, policy=policy) as opened:
         yield opened

@@ -18,7 +18,7 @@ from tacit.engine.accounting.ledger import Entry, Ledger, verify
 
 from .cases import LONG, policy
 
-KILLS = 200 if LONG else 20
+KILLS = 200 if LONG else 12
 
 VICTIM = """
 import os, sys, tacit

@@ -59,7 +59,7 @@ INSERT INTO visits SELECT (r * 7) % 50, [NULL, 0, 1, 2, 3, 4, 6][1 + r % 7], r %
 FROM range(130) AS rows(r);
 """
 
-DOMAINS = {
+DOMAINS: dict[str, Values | Range] = {
     "i": Range(-10, 110),
     "b": Range(-1000, 1000),
     "u": Range(0, 100),

@@ -215,7 +215,7 @@ def test_extreme_constants_are_answered_or_refused_before_the_charge() -> None:
         "d": {"values": [0.5, 2.5]},
         "da": {"min": dt.date(2024, 1, 1), "max": dt.date(2024, 1, 2)},
     }
-    policy = {"budget": {"epsilon": 10_000.0}, "tables": {"t": {"columns": columns}}}
+    policy = {"budget": {"epsilon": 10_000.0}, "tables": {"t": {"version": "1", "columns": columns}}}
     connection = tacit.connect(database, policy=policy)
     answered = 0
     for shape in SHAPES:

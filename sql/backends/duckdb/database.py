@@ -175,8 +175,8 @@ class DuckDBSource:
         """The identity of a database in memory, the same from every connection to it; None for a file."""
         return None if self._instance is None else self._instance.token
 
-    def version(self, table: str, key: bytes) -> str:
-        """A name of the table's present state that says nothing but whether the state is the same.
+    def version(self, key: bytes) -> str:
+        """A name of the database's present state that says nothing but whether the state is the same.
 
         The file's size and modification stamp, or ``Instance.state`` for a database in memory. Both follow
         the number of rows, so they are shown only as a hash with a secret key.
