@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from .mutations import Mutation, failing, places, read_table
 from .test_document import CLAIMS, listed_tests
 
 TABLE = read_table()
+DOES_NOT_RUN = re.compile(
+    r"\b(NameError|UnboundLocalError|ImportError|ModuleNotFoundError|SyntaxError|AttributeError)\b"
+)
+"""What Python raises when a breakage names what is no longer there: any test fails then, and none has noticed."""
 
 
 @pytest.mark.parametrize(("title", "text"), CLAIMS, ids=[title for title, _ in CLAIMS])
@@ -33,6 +38,7 @@ def test_what_a_breakage_replaces_stands_once(mutation: Mutation) -> None:
 def test_a_broken_claim_is_noticed(mutation: Mutation, tmp_path: Path) -> None:
     failed, printed = failing(mutation, tmp_path)
     assert failed == set(mutation.tests), printed
+    assert not DOES_NOT_RUN.search(printed), printed
 
 
 def test_an_unbroken_copy_fails_nothing(tmp_path: Path) -> None:
