@@ -11,7 +11,9 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.linalg
 
 SEAMS = {
     "compile": "tacit.sql.compile:compile_batch",
@@ -42,6 +44,10 @@ SEAMS = {
     "sealed": "tacit.sealed:sealed",
     "without rows": "tacit.sealed:_without_rows",
 }
+DECOMPOSITIONS = frozenset({
+    "cho_factor", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "lu", "lu_factor", "matrix_rank",
+    "pinv", "pinvh", "polar", "qr", "schur", "solve", "svd", "svdvals",
+})  # fmt: skip
 
 
 def real(seam: str) -> Any:
@@ -72,3 +78,14 @@ def watch(patch: pytest.MonkeyPatch, seam: str, seen: Callable[..., object]) -> 
         return old(*args, **options)
 
     replace(patch, seam, watched)
+
+
+def refuse_decompositions(patch: pytest.MonkeyPatch) -> None:
+    """Whatever takes n³ operations fails from now on, whichever of the two libraries it is asked of."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a decomposition that nobody needs")
+
+    for library in (scipy.linalg, np.linalg):
+        for name in DECOMPOSITIONS & set(dir(library)):
+            patch.setattr(library, name, refused)
