@@ -35,6 +35,8 @@ SEAMS = {
     "gaussian": "tacit.engine.mechanism.noise:add_gaussian",
     "pack": "tacit.engine.mechanism.measurement:pack",
     "unpack": "tacit.engine.mechanism.measurement:unpack_with_cells",
+    "open ledger file": "tacit.engine.accounting.file:_connect",
+    "append": "tacit.engine.accounting.log:Log.append",
     "begin": "tacit.engine.accounting.ledger:Ledger.open_or_create",
     "charge": "tacit.engine.accounting.ledger:Ledger.charge",
     "store": "tacit.engine.accounting.ledger:Ledger.store",
