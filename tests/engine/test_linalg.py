@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 from support import seams
+from support.estimates import estimate_batch
 from tacit.engine import optimize
-from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.linalg import (
     INDEPENDENT,
     SQUARES_TOTAL,
