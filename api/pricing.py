@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from tacit.engine import Amount, ChargeRequest, JointPlan, PlanOptions, choose_plan, choose_plan_for_error, plan_release
-from tacit.engine.mechanism.plan import unmeasured
+from tacit.engine.mechanism.plan import predicted_measurements
 from tacit.sql.present import is_number
 from tacit.sql.refine import grid_of
 from tacit.sql.workload import Linear, Output, Stacked
@@ -47,7 +47,7 @@ class Purchase:
     def predicted(self) -> Release:
         """The release that the purchase will be, with zeros for its values: enough to predict errors."""
         grids = tuple(grid_of(scan) for scan in self.batch.scans)
-        return Release(self.cost, unmeasured(self.plan, self.epsilon, self.delta), grids)
+        return Release(self.cost, predicted_measurements(self.plan, self.epsilon, self.delta), grids)
 
     def request(self, access: LedgerAccess) -> ChargeRequest:
         """What the ledger is asked to admit."""

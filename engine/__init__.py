@@ -3,7 +3,7 @@
 from tacit.engine.accounting.amounts import Amount, to_confidence, to_delta, to_epsilon, to_error
 from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger, StoredRelease, verify
-from tacit.engine.inference.estimate import Estimate, estimate, estimate_batch
+from tacit.engine.inference.estimate import Estimate
 from tacit.engine.inference.intervals import RatioAnswer, ratio
 from tacit.engine.mechanism.baselines import baselines
 from tacit.engine.mechanism.calibrate import total_error
@@ -36,8 +36,6 @@ __all__ = [
     "baselines",
     "choose_plan",
     "choose_plan_for_error",
-    "estimate",
-    "estimate_batch",
     "half_widths",
     "measure",
     "optimize",

@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 from tacit.engine import optimize
-from tacit.engine.search.bounds import coa_upper_bound, lemma3_bound, lemma4_figure
 from tacit.engine.search.options import TARGET_GAP
 from tacit.engine.search.strategies.lrm import decompose
 from tacit.engine.search.watch import Watch
@@ -18,6 +17,7 @@ from tacit.engine.strategy import Privacy, sensitivity
 from tacit.errors import InternalError, NotSupportedError
 from threadpoolctl import threadpool_limits
 
+from benchmarks.paper.lemmas import coa_upper_bound, lemma3_bound, lemma4_figure
 from benchmarks.paper.workloads import Setting, unit_counts
 
 EPSILON, DELTA = 0.1, 1e-4
@@ -108,7 +108,7 @@ class Relaxed:
         rank = max(1, round(self.ratio * int(np.linalg.matrix_rank(W))))
         start = time.perf_counter()
         with threadpool_limits(limits=1, user_api="blas"):
-            B, L = decompose(W, "pure", Watch(deadline=self.limit), rank=rank, gamma=self.gamma)
+            B, L = decompose(W, "pure", Watch(deadline=self.limit), rank, self.gamma)
         seconds = time.perf_counter() - start
         stopped = self.limit is not None and seconds >= self.limit
         residual = W - B @ L

@@ -28,6 +28,7 @@ class PartRecord:
     sensitivity: int
     """In the same steps."""
     coordinates: int
+    """How many questions there are. The name is part of the text that is recorded, and so it stays."""
     rows_per_unit: int
     lattice: str
     """The digest of the rounded strategy."""

@@ -130,7 +130,7 @@ class Log:
         upgrade_tables(self.connection)
         for analyst in (None, *sorted(analysts)):
             total = None if analyst is None else analysts[analyst]
-            self._write("balance", replace(standing, analyst=total), analyst=analyst)
+            self.append("balance", analyst=analyst, standing=replace(standing, analyst=total))
 
     def append(
         self,
@@ -142,13 +142,38 @@ class Log:
         fingerprint: str = "",
         detail: str = "",
         refers: int | None = None,
+        standing: Standing | None = None,
     ) -> Entry:
-        """One more entry, chained to the last one, with the standing that follows from it."""
+        """One more entry, chained to the last one, with the standing that follows from it unless one is given."""
         last = self._last()
-        standing = Standing() if last is None else self.standing_after(last)
-        total = None if analyst is None else self._analyst_total(analyst)
-        standing = standing.after(1 if last is None else last.id + 1, kind, Event(amount, rho), total)
-        return self._write(kind, standing, amount, rho, analyst, fingerprint, detail, refers)
+        number, previous = (1, self.meta().root) if last is None else (last.id + 1, last.digest)
+        if standing is None:
+            before = Standing() if last is None else self.standing_after(last)
+            total = None if analyst is None else self._analyst_total(analyst)
+            standing = before.after(number, kind, Event(amount, rho), total)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "", standing.text)
+        entry = replace(draft, digest=draft.follows(previous))
+        self.connection.execute(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.id,
+                entry.kind,
+                entry.analyst,
+                str(amount.epsilon),
+                str(amount.delta),
+                None if rho is None else str(rho),
+                entry.fingerprint,
+                entry.detail,
+                entry.refers,
+                entry.at,
+                entry.digest,
+                entry.standing,
+            ),
+        )
+        if analyst is not None:
+            self.connection.execute("INSERT OR REPLACE INTO analysts VALUES (?, ?)", (analyst, entry.id))
+        return entry
 
     def append_release(self, charge: Entry, payload: bytes, subjects: Sequence[str]) -> None:
         """The release of a charge: its entry, its payload, and the names under which it is found again."""
@@ -196,43 +221,6 @@ class Log:
             if entry.analyst is not None and last.analyst is not None:
                 analysts[entry.analyst] = last.analyst
         return replace(last, analyst=None), analysts
-
-    def _write(
-        self,
-        kind: str,
-        standing: Standing,
-        amount: Amount = NOTHING,
-        rho: Decimal | None = None,
-        analyst: str | None = None,
-        fingerprint: str = "",
-        detail: str = "",
-        refers: int | None = None,
-    ) -> Entry:
-        last = self.connection.execute("SELECT id, digest FROM entries ORDER BY id DESC LIMIT 1").fetchone()
-        number, previous = (last[0] + 1, last[1]) if last else (1, self.meta().root)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "", standing.text)
-        entry = replace(draft, digest=draft.follows(previous))
-        self.connection.execute(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                entry.id,
-                entry.kind,
-                entry.analyst,
-                str(amount.epsilon),
-                str(amount.delta),
-                None if rho is None else str(rho),
-                entry.fingerprint,
-                entry.detail,
-                entry.refers,
-                entry.at,
-                entry.digest,
-                entry.standing,
-            ),
-        )
-        if analyst is not None:
-            self.connection.execute("INSERT OR REPLACE INTO analysts VALUES (?, ?)", (analyst, entry.id))
-        return entry
 
     def _checked(self, row: tuple[Any, ...]) -> Entry:
         number, kind, analyst, epsilon, delta, rho, fingerprint, detail, refers, at, digest, standing, previous = row

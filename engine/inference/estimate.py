@@ -177,11 +177,11 @@ class Stack:
     questions: Matrix
     answers: Vector
     level: Vector
-    """Per coordinate, the noise against the size of what it is added to."""
+    """Per question, the noise against the size of what it is added to."""
     laplace: Vector
-    """Per coordinate, Laplace's b in units of its standard deviation; 0 for Gaussian noise."""
+    """Per question, Laplace's b in units of its standard deviation; 0 for Gaussian noise."""
     source: NDArray[np.int64]
-    """Per coordinate, which measurement it is of."""
+    """Per question, which measurement it is of."""
     count: int
     """How many measurements there are."""
 
@@ -228,34 +228,6 @@ class Stack:
 Evidence = Stack | Sequence[Measurement]
 
 
-def estimate(matrix_rows: Matrix, measurements: Sequence[Measurement], *, nonnegative: bool = False) -> Estimate:
-    """Generalised least squares over all measurements of one table's cells.
-
-    Every measurement is divided by its standard deviation and B = W·(stacked L)⁺, the best linear
-    unbiased estimator (Gauss–Markov; for one measurement, the A⁺ of COA's Eq. 2). More measurements only
-    make answers better, and exact relations between rows (q1 = q2 + q3) hold between answers.
-    """
-    rows = np.arange(matrix_rows.shape[0], dtype=np.int64)
-    return estimate_batch(
-        [TableWorkload(matrix_rows, rows)] if len(rows) else [],
-        [(m,) for m in measurements] if len(rows) else [],
-        rows=len(rows),
-        nonnegative=nonnegative,
-    )
-
-
-def estimate_batch(
-    workloads: Sequence[TableWorkload],
-    releases: Sequence[Sequence[Measurement]],
-    *,
-    rows: int | None = None,
-    nonnegative: bool = False,
-) -> Estimate:
-    """Answers to every row of the batch from one or several releases of the same tables."""
-    evidence = [[release[position] for release in releases] for position in range(len(workloads))]
-    return estimate_from(workloads, evidence, rows=rows, nonnegative=nonnegative)
-
-
 def estimate_from(
     workloads: Sequence[TableWorkload],
     evidence: Sequence[Evidence],
@@ -264,7 +236,11 @@ def estimate_from(
     nonnegative: bool = False,
     partial: bool = False,
 ) -> Estimate:
-    """Answers to the rows of the batch from the measurements of each table's cells, or a stack of them.
+    """Answers to the rows of the batch from all measurements of each table's cells, by generalised least squares.
+
+    Every measurement is divided by its standard deviation and B = W·(stacked L)⁺, the best linear
+    unbiased estimator (Gauss–Markov; for one measurement, the A⁺ of COA's Eq. 2). More measurements only
+    make answers better, and exact relations between rows (q1 = q2 + q3) hold between answers.
 
     With ``partial``, a row that the measurements do not determine has the value NaN and an infinite error;
     without, it is a defect to ask for it.

@@ -71,24 +71,24 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     return sigma * (1 + _ROUNDING + cancelled)
 
 
-def gaussian_multiplier(epsilon: Decimal, delta: Decimal, coordinates: Sequence[tuple[int, float]] = ()) -> float:
+def gaussian_multiplier(epsilon: Decimal, delta: Decimal, questions: Sequence[tuple[int, float]] = ()) -> float:
     """σ at L2 sensitivity 1 for discrete Gaussian noise on integers.
 
-    ``coordinates`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)
+    ``questions`` lists (how many, sensitivity in lattice steps over the root of its share of the budget)
     for each part of the release: σ of that part is its figure times the result. See the module's text for the
     argument.
     """
     bare = analytic_sigma(float(epsilon), float(delta))
-    if not coordinates:
+    if not questions:
         return bare
-    total = sum(count for count, _ in coordinates)
-    smallest = min(reach for _, reach in coordinates) * bare
+    total = sum(count for count, _ in questions)
+    smallest = min(reach for _, reach in questions) * bare
     if smallest < 1:
         raise InternalError("the lattice is too coarse for Gaussian noise")
     e, d = float(epsilon), float(delta)
     c = 0.5 + math.sqrt(2 * (math.log(total / _TAIL_SHARE) - math.log(d) + e))
     # Evaluated at the σ without remainder, which is smaller than the one returned: the bounds fall with σ.
-    inverse_variances = sum(count / (reach * bare) ** 2 for count, reach in coordinates)
+    inverse_variances = sum(count / (reach * bare) ** 2 for count, reach in questions)
     h1 = inverse_variances / 24
     h2 = inverse_variances * (c * c / 8 + 1 / 24)
     remaining_epsilon = e - h1 - h2

@@ -74,7 +74,6 @@ def round_strategy(
     L: NDArray[np.float64],
     W: NDArray[np.float64],
     privacy: Privacy,
-    bits: int = BITS,
     row_weights: NDArray[np.float64] | None = None,
 ) -> Lattice:
     """The cheapest rounding of L that keeps W in its row space and costs at most 0.1% in error.
@@ -87,7 +86,7 @@ def round_strategy(
     B = W if is_identity(L) else rebuild(W, L)
     reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
-    for L_int, exponent in _roundings(L, W, privacy, bits):
+    for L_int, exponent in _roundings(L, W, privacy):
         rounded = L_int.astype(np.float64)
         np.ldexp(rounded, exponent, out=rounded)
         B_rounded = B if np.array_equal(rounded, L) else rebuild(W, rounded)
@@ -139,11 +138,11 @@ def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> f
 
 
 def _roundings(
-    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy, bits: int
+    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     size = sensitivity(L, privacy)
     if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
-        yield _round(L, size, bits)
+        yield _round(L, size, BITS)
     over_basis = _round_over_basis(L, W, size)
     if over_basis is not None:
         yield over_basis

@@ -30,7 +30,7 @@ _CACHED_ENTRIES = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps in every coordinate."""
+    """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps on every question."""
 
     L_int: NDArray[np.int64] = field(repr=False)
     exponent: int
@@ -58,7 +58,7 @@ class Measurement:
 
     @property
     def stddev(self) -> float:
-        """The standard deviation of the noise in one coordinate of ``values``."""
+        """The standard deviation of the noise on one question, in the units of ``values``."""
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
 
     @property

@@ -82,5 +82,6 @@ def _checked(scale: float) -> float:
 def _library() -> tuple[Any, Any]:
     import opendp.prelude as dp  # 0.4 s: paid by the first release, not by every import of tacit
 
+    # This is a switch of OpenDP for the whole process: other code in it can use these constructors from then on too.
     dp.enable_features("contrib")
     return dp, dp.vector_domain(dp.atom_domain(T="i64"))

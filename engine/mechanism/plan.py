@@ -124,10 +124,6 @@ class JointPlan:
             result[part.workload.rows] = noise.stddev * row_norms(part.lattice.B)
         return result
 
-    def half_width(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
-        """h with P(|answer − truth| ≤ h) = confidence, for each row of the batch alone."""
-        return self._scaled(self._unit_widths(confidence), self.calibrate(epsilon, delta))
-
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
         """The expected sum of squared errors of the scaled and weighted rows: what was minimised."""
         return sum(
@@ -138,7 +134,10 @@ class JointPlan:
     def epsilon_for(
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal:
-        """The smallest ε with every half-width (of ``rows``) at most ``error``, rounded up to 3 digits."""
+        """The smallest ε at which P(|answer − truth| ≤ error) ≥ confidence for each row alone (of ``rows``).
+
+        Rounded up to 3 digits.
+        """
         epsilon = self.least_epsilon(error, confidence, delta, rows)
         if epsilon is None:
             raise unreachable(error)
@@ -239,7 +238,7 @@ def unreachable(error: Any) -> PrivacyParameterError:
     return PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{to_error(error):g}")
 
 
-def unmeasured(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
+def predicted_measurements(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
     """What ``measure`` would return, with zeros for the noisy values: enough to predict errors, and data-free."""
     return tuple(
         Measurement(
@@ -266,8 +265,8 @@ def _calibrate_gaussian(parts: Sequence[TablePlan], amount: Amount) -> tuple[Cal
     roots = [math.nextafter(math.sqrt(part.share), 0) if part.share < 1 else 1.0 for part in parts]
     resolutions = [part.resolution(bare / root) for part, root in zip(parts, roots, strict=True)]
     reaches = [resolution.sensitivity / root for resolution, root in zip(resolutions, roots, strict=True)]
-    coordinates = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
-    sigma = gaussian_multiplier(amount.epsilon, amount.delta, coordinates)
+    questions = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
+    sigma = gaussian_multiplier(amount.epsilon, amount.delta, questions)
     return tuple(
         Calibrated(
             kind="gaussian",

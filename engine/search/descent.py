@@ -22,6 +22,8 @@ CURVED = 1e-10
 """Least sᵀy/(‖s‖·‖y‖) of a step s and the change y of its gradient: below it rounding decides the curvature."""
 STALL = 1e-9
 """Relative progress over five steps below which a descent ends."""
+SHARED_MEMORY = 6
+"""Steps that ``lbfgs_together`` remembers of every descent."""
 
 
 def inverse(X: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -122,7 +124,7 @@ Objectives: TypeAlias = Callable[[Matrix, NDArray[np.intp]], tuple[Vector, Matri
 """Points (one in each row) and which descents they belong to, in; values and gradients out."""
 
 
-def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch: Watch, *, memory: int = 6) -> Matrix:
+def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch: Watch) -> Matrix:
     """Where at most ``iterations`` steps of ``lbfgs``, without bounds, lead from every row of ``start``.
 
     The descents are independent; they share the calls, which is what small ones spend their time on.
@@ -159,7 +161,7 @@ def lbfgs_together(objective: Objectives, start: Matrix, iterations: int, watch:
         sizes = np.einsum("ki,ki->k", s, s) * np.einsum("ki,ki->k", y, y)
         curvature[curvature <= CURVED * np.sqrt(sizes)] = np.inf  # no information: its weights become zero
         pairs.append((s, y, curvature))
-        del pairs[:-memory]
+        del pairs[:-SHARED_MEMORY]
         x, f, g = x_next, f_next, g_next
         history.append(f.copy())
         if len(history) > 5:

@@ -4,7 +4,7 @@ Under (ε, δ) the dual optimum is proven and little else is needed. Under pure 
 p-identity on batches of nearly full rank, a free low-rank L on thin ones, the cells or the weighted queries
 on others. The work is counted in operations, so that the result does not depend on the machine's speed.
 
-To add a family: a file in ``strategies/`` and a line in the table below.
+CONTRIBUTING.md says how a family is added.
 """
 
 from __future__ import annotations

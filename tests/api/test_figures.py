@@ -16,8 +16,9 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from scipy.stats import binom
+from support.estimates import estimate_batch
 from tacit.engine import Estimate, measure, plan_release, table_workload
-from tacit.engine.inference.estimate import Spread, estimate_batch
+from tacit.engine.inference.estimate import Spread
 from tacit.engine.strategy import Privacy
 from tacit.figures import ColumnBuilder, Figures
 from tacit.sql import Workload, compile_batch, open_source

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support import seams
+from support.estimates import estimate
 from tacit import Connection
-from tacit.engine.inference.estimate import Stack, estimate
+from tacit.engine.inference.estimate import Stack
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.sql import compile_batch
 from tacit.sql.refine import grid_of, union_of_cells

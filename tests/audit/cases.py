@@ -13,8 +13,9 @@ import pytest
 import tacit
 from numpy.typing import NDArray
 from support import seams
+from support.estimates import estimate_batch
 from tacit import Connection
-from tacit.engine import JointPlan, Measurement, estimate_batch
+from tacit.engine import JointPlan, Measurement
 from tacit.sql import Workload
 
 from .tester import Scores

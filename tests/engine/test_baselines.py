@@ -18,24 +18,24 @@ ROOT = math.sqrt(2)
 
 
 def test_the_papers_example() -> None:
-    found = baselines([table_workload(paper())], [0, 1, 2], 0.5)
-    assert found["split"] == pytest.approx([6 * ROOT] * 3)
-    assert found["results"] == pytest.approx([4 * ROOT] * 3)
-    assert found["histogram"] == pytest.approx([4 * ROOT, 4, 4])
+    errors = baselines([table_workload(paper())], [0, 1, 2], 0.5)
+    assert errors["split"] == pytest.approx([6 * ROOT] * 3)
+    assert errors["results"] == pytest.approx([4 * ROOT] * 3)
+    assert errors["histogram"] == pytest.approx([4 * ROOT, 4, 4])
 
 
 def test_rows_of_one_query_share_its_part() -> None:
     """A GROUP BY over disjoint groups costs like one count."""
     W = np.vstack([np.eye(3), np.ones((1, 3))])
-    found = baselines([table_workload(W)], [0, 0, 0, 1], 1)
-    assert found["split"] == pytest.approx([2 * ROOT] * 4)
+    errors = baselines([table_workload(W)], [0, 0, 0, 1], 1)
+    assert errors["split"] == pytest.approx([2 * ROOT] * 4)
 
 
 def test_sums_are_in_units_of_their_clamp() -> None:
     W = np.array([[0.0, 250.0], [1.0, 1.0]])
-    found = baselines([table_workload(W)], [0, 1], 1)
-    assert found["results"] == pytest.approx([250 * 2 * ROOT, 2 * ROOT])
-    assert found["histogram"] == pytest.approx([250 * ROOT, ROOT * ROOT])
+    errors = baselines([table_workload(W)], [0, 1], 1)
+    assert errors["results"] == pytest.approx([250 * 2 * ROOT, 2 * ROOT])
+    assert errors["histogram"] == pytest.approx([250 * ROOT, ROOT * ROOT])
 
 
 def test_one_unit_may_own_rows_in_every_table() -> None:
@@ -43,20 +43,20 @@ def test_one_unit_may_own_rows_in_every_table() -> None:
         TableWorkload(np.ones((1, 1)), np.array([0]), rows_per_unit=3),
         TableWorkload(np.ones((1, 1)), np.array([1])),
     ]
-    found = baselines(workloads, [0, 1], 1)
-    assert found["split"] == pytest.approx([6 * ROOT, 2 * ROOT])
+    errors = baselines(workloads, [0, 1], 1)
+    assert errors["split"] == pytest.approx([6 * ROOT, 2 * ROOT])
     for name in ("results", "histogram"):
-        assert found[name] == pytest.approx([4 * ROOT] * 2)
+        assert errors[name] == pytest.approx([4 * ROOT] * 2)
     sigma = analytic_sigma(1.0, 0.1)
-    found = baselines(workloads, [0, 1], 1, 0.1)
-    assert found["results"] == pytest.approx([min(4 * ROOT, sigma * math.sqrt(10))] * 2)
+    errors = baselines(workloads, [0, 1], 1, 0.1)
+    assert errors["results"] == pytest.approx([min(4 * ROOT, sigma * math.sqrt(10))] * 2)
 
 
 def test_gaussian_where_it_is_better() -> None:
     W = np.tril(np.ones((100, 100)))
     sigma = analytic_sigma(1.0, 1e-6)
-    found = baselines([table_workload(W)], np.zeros(100, dtype=np.int64), 1, 1e-6)
-    assert found["results"] == pytest.approx([sigma * 10] * 100)
+    errors = baselines([table_workload(W)], np.zeros(100, dtype=np.int64), 1, 1e-6)
+    assert errors["results"] == pytest.approx([sigma * 10] * 100)
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])

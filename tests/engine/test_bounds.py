@@ -8,14 +8,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from tacit.engine import optimize
-from tacit.engine.search.bounds import (
-    coa_upper_bound,
-    dual_bound,
-    dual_point,
-    lemma3_bound,
-    lemma4_figure,
-    svd_bound,
-)
+from tacit.engine.search.bounds import dual_bound, dual_point, svd_bound
+
+from benchmarks.paper.lemmas import coa_upper_bound, lemma3_bound, lemma4_figure
 
 WORKLOADS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(-2, 2))
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tacit.engine.inference.estimate import Stack, estimate, estimate_batch, estimate_from
+from support.estimates import estimate, estimate_batch, planned_half_widths
+from tacit.engine.inference.estimate import Stack, estimate_from
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
@@ -29,7 +30,7 @@ def test_answers_add_up(strategy: str | None) -> None:
     assert abs(answer.values[0] - answer.values[1] - answer.values[2]) <= 1e-9 * max(1, abs(answer.values[0]))
     assert paper() @ answer.cells[0] == pytest.approx(answer.values, abs=1e-9 * 1e3)
     assert answer.stderr == pytest.approx(plan.stderr(0.1), rel=1e-6)
-    assert answer.half_width(0.9) == pytest.approx(plan.half_width(0.1, 0, 0.9), rel=1e-6)
+    assert answer.half_width(0.9) == pytest.approx(planned_half_widths(plan, 0.1, 0, 0.9), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", list(WORKLOADS))
@@ -159,13 +160,13 @@ def test_measurements_of_any_noise_go_together() -> None:
     """Noise that differs by 16 orders: the exact one rules where it can, the coarse one is all there is elsewhere."""
     exact, coarse = _measured([[1, 1, 0]], [10], 1e3), _measured([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [3, 4, 5], 1e16)
     rows = np.array([[1.0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 1, 1]])
-    found = estimate(rows, [coarse, exact])
-    assert found.stderr[0] == pytest.approx(exact.stddev, rel=1e-6)
-    assert found.values[0] == pytest.approx(10)
-    np.testing.assert_allclose(found.stderr[1], coarse.stddev / np.sqrt(2), rtol=1e-6)
-    np.testing.assert_allclose(found.stderr[2:], coarse.stddev, rtol=1e-6)
-    np.testing.assert_allclose(found.values[1:], [4.5, 5, 15])
-    np.testing.assert_allclose(rows @ found.cells[0], found.values, atol=1e-9)
+    answer = estimate(rows, [coarse, exact])
+    assert answer.stderr[0] == pytest.approx(exact.stddev, rel=1e-6)
+    assert answer.values[0] == pytest.approx(10)
+    np.testing.assert_allclose(answer.stderr[1], coarse.stddev / np.sqrt(2), rtol=1e-6)
+    np.testing.assert_allclose(answer.stderr[2:], coarse.stddev, rtol=1e-6)
+    np.testing.assert_allclose(answer.values[1:], [4.5, 5, 15])
+    np.testing.assert_allclose(rows @ answer.cells[0], answer.values, atol=1e-9)
     assert determined(rows, [exact, coarse]) == [True] * 4
     assert determined(rows, [exact]) == [True, False, False, False]
 
@@ -173,10 +174,10 @@ def test_measurements_of_any_noise_go_together() -> None:
 def test_what_is_not_determined_has_no_error_bar() -> None:
     rows = np.array([[1.0, 1], [1, 0]])
     workload = TableWorkload(rows, np.arange(2))
-    found = estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
-    assert found.values[0] == pytest.approx(7)
-    assert np.isinf(found.stderr[1])
-    assert np.isnan(found.values[1])
+    answer = estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]], partial=True)
+    assert answer.values[0] == pytest.approx(7)
+    assert np.isinf(answer.stderr[1])
+    assert np.isnan(answer.values[1])
     with pytest.raises(InternalError):
         estimate_from([workload], [[_measured([[1, 1]], [7], 1.0)]])
     nothing = estimate_from([workload], [[]], partial=True)
@@ -192,12 +193,12 @@ def test_which_measurements_an_answer_depends_on() -> None:
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
 def test_rounded_answers_state_their_error(scale: float) -> None:
     """For a whole truth and Laplace noise, the stated variance is at least the true one, and not much more."""
-    found = estimate(np.eye(1), [_measured([[1]], [3], scale)]).rounded()
-    t = 1 / (2 * found.spreads[0].laplace[0, 0])
+    answer = estimate(np.eye(1), [_measured([[1]], [3], scale)]).rounded()
+    t = 1 / (2 * answer.spreads[0].laplace[0, 0])
     true = np.cosh(t) / (2 * np.sinh(t) ** 2)
-    assert true <= found.stderr[0] ** 2 <= true + 1 / 12
-    assert found.covariance(0, 0)[0] == pytest.approx(found.stderr[0] ** 2)
-    assert found.values[0] == 3
+    assert true <= answer.stderr[0] ** 2 <= true + 1 / 12
+    assert answer.covariance(0, 0)[0] == pytest.approx(answer.stderr[0] ** 2)
+    assert answer.values[0] == 3
 
 
 def test_a_measurement_over_finer_cells() -> None:

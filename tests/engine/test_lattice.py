@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tacit.engine.linalg import rebuild, residual
 from tacit.engine.mechanism.exact import LARGEST, coarsen, integer_vector, largest_column_norm, product
-from tacit.engine.mechanism.lattice import BITS, Privacy, exact_answers, released_resolution, round_strategy
+from tacit.engine.mechanism.lattice import BITS, Lattice, Privacy, exact_answers, released_resolution, round_strategy
 from tacit.errors import InternalError, ProgrammingError
 
 from .workloads import WORKLOADS, Matrix, candidate_strategies, plain
@@ -113,9 +113,11 @@ def test_sensitivity_bounds_every_neighbour(privacy: Privacy, unit: int, k: int)
     W = np.array([[1.0, 1, 0], [0, 1, 1], [0.5, 2, -1]])
     L = np.array([[0.9, -0.3, 0.2], [0.1, 0.7, -0.4]])
     W = rebuild(W, L) @ L
+    coarse = [np.rint(np.ldexp(L, bits)).astype(np.int64) for bits in (2, 5)]
+    norms = [largest_column_norm(L_int, 1 if privacy == "pure" else 2) for L_int in coarse]
+    lattices = [Lattice(privacy, L_int, 0, norm, W, 0.0) for L_int, norm in zip(coarse, norms, strict=True)]
     one_row = [p for p in itertools.product(range(unit + 1), repeat=3) if sum(p) == unit]
-    for bits in (2, 5):
-        lattice = round_strategy(L, W @ np.linalg.pinv(L) @ L, privacy, bits=bits)
+    for lattice in (*lattices, round_strategy(L, W, privacy)):
         grid = released_resolution(lattice, k, unit, 1.0)
         seen = 0.0
         rng = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import seams
 from tacit.engine.accounting import file as ledger_file
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.engine.accounting.description import MechanismRecord
@@ -31,15 +32,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 def spend(path: str, barrier: Barrier, results: Any, number: int) -> None:
-    """One process: asks until it is refused, with a pause between reading the sum and writing the entry."""
+    """One process: asks until it is refused."""
     ledger = Ledger.open(path)
-    admit = Ledger._admit
-
-    def slowly(*arguments: Any) -> None:
-        admit(*arguments)
-        time.sleep(0.003)
-
-    Ledger._admit = slowly  # type: ignore[method-assign]
+    # A pause between reading the sum and writing the entry: without the lock, others would come in between.
+    seams.watch(pytest.MonkeyPatch(), "append", lambda *_, **__: time.sleep(0.003))
     barrier.wait()
     granted = 0
     try:
@@ -87,7 +83,7 @@ def test_processes_that_create_at_once_share_one_ledger(tmp_path: Path) -> None:
 
 
 def charge_and_store(path: Path, run: int, pipe: int) -> None:
-    """A process that lives until it is killed, and says what it has been told."""
+    """A process that lives until it is killed, and reports what the ledger has confirmed to it."""
     ledger = Ledger.open(path)
     for i in itertools.count():
         charge = ledger.charge(ChargeRequest(f"{run} {i}", 0.001))
@@ -106,18 +102,18 @@ def test_kill_9_at_random_points_never_loses_a_charge(tmp_path: Path) -> None:
         process = FORK.Process(target=charge_and_store, args=(path, run, write))
         process.start()
         os.close(write)
-        said = os.read(read, 1)
-        time.sleep(rng.uniform(0, 0.03))
+        reports = os.read(read, 1)
+        time.sleep(rng.uniform(0, 0.03))  # any moment will do, inside SQLite's commit too: no event marks those
         process.kill()
         process.join()
         while more := os.read(read, 65536):
-            said += more
+            reports += more
         os.close(read)
         verify(path)
         ledger = Ledger.open(path)
         charges = {e.id for e in ledger.entries() if e.kind == "charge"}
         released = {e.refers for e in ledger.entries() if e.kind == "release"}
-        words = [line.split() for line in said.decode().splitlines()]
+        words = [line.split() for line in reports.decode().splitlines()]
         assert {int(number) for word, number in words if word == "charged"} <= charges
         assert {int(number) for word, number in words if word == "stored"} <= released
         assert released <= charges
@@ -306,8 +302,8 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 def test_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 1)
-    connect = ledger_file._connect
-    monkeypatch.setattr(ledger_file, "_connect", lambda target: connect(target.replace("mode=rw", "mode=ro")))
+    connect = seams.real("open ledger file")
+    seams.replace(monkeypatch, "open ledger file", lambda target: connect(target.replace("mode=rw", "mode=ro")))
     with pytest.raises(LedgerError, match="read-only"):
         ledger.charge(ChargeRequest("a", 0.5))
 
@@ -316,15 +312,15 @@ def test_a_full_disk_charges_and_releases_nothing(tmp_path: Path, monkeypatch: p
     path = tmp_path / "x.ledger"
     ledger = Ledger.create(path, 1)
     charge = ledger.charge(ChargeRequest("a", 0.5))
-    connect = ledger_file._connect
+    connect = seams.real("open ledger file")
 
     def full(target: str) -> sqlite3.Connection:
-        connection = connect(target)
+        connection: sqlite3.Connection = connect(target)
         connection.execute("PRAGMA max_page_count = 1")
         return connection
 
     with monkeypatch.context() as patched:
-        patched.setattr(ledger_file, "_connect", full)
+        seams.replace(patched, "open ledger file", full)
         with pytest.raises(LedgerError, match="full"):
             ledger.store(charge.id, b"x" * 100_000)
         with pytest.raises(LedgerError, match="full"):

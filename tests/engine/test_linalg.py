@@ -9,8 +9,9 @@ from threading import Barrier, Event
 import numpy as np
 import pytest
 import scipy.linalg
+from support import seams
+from support.estimates import estimate_batch
 from tacit.engine import optimize
-from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.linalg import (
     INDEPENDENT,
     SQUARES_TOTAL,
@@ -154,12 +155,7 @@ def test_queries_of_one_cell_each_are_planned_without_a_decomposition(
     strategy: str | None, privacy: Privacy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GROUP BY over thousands of groups: nothing of n³ operations may be done for it, from plan to answer."""
-
-    def refused(*_: object, **__: object) -> None:
-        raise AssertionError("a decomposition of a matrix of cells")
-
-    for name in ("qr", "svd", "svdvals", "eigh", "pinv"):
-        monkeypatch.setattr(f"scipy.linalg.{name}", refused)
+    seams.refuse_decompositions(monkeypatch)
     order = STREAM.permutation(1100)
     W = np.diag(np.geomspace(0.5, 2.0, 1100))[order]
     result = optimize(W, privacy=privacy, strategy=strategy)

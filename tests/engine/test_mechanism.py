@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.estimates import estimate_batch, planned_half_widths
 from tacit.engine.accounting.description import recorded_units
-from tacit.engine.inference.estimate import estimate_batch
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.choose import PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.lattice import exact_answers
@@ -59,7 +59,7 @@ def test_spread_of_releases_is_the_predicted_one_and_no_other(privacy: Privacy) 
     for factor in (2 / 3, 1.0, 1.5):
         accepted = np.abs(ratio / factor**2 - 1) < 0.3
         assert accepted.all() if factor == 1.0 else not accepted.any()
-    widths = plan.half_width(*amount, confidence=0.9)
+    widths = planned_half_widths(plan, *amount, confidence=0.9)
     covered = (np.abs(error) <= widths).mean(axis=0)
     assert np.abs(covered - 0.9).max() < 6 * math.sqrt(0.09 / RELEASES)
 
@@ -199,7 +199,7 @@ def test_a_strategy_for_one_kind_of_noise_can_be_forced() -> None:
     assert choose_plan([workload], 1, 1e-6, options=PlanOptions(strategy="coa")).privacy == "approximate"
     plan, epsilon = choose_plan_for_error([workload], 100.0, 0.95, 1e-6, options=PlanOptions(strategy="coa"))
     assert (plan.name, plan.privacy) == ("coa", "approximate")
-    assert plan.half_width(epsilon, 1e-6).max() <= 100
+    assert planned_half_widths(plan, epsilon, 1e-6).max() <= 100
     with pytest.raises(NotSupportedError, match="approximate"):
         choose_plan([workload], 1, options=PlanOptions(strategy="coa"))
 
@@ -218,7 +218,7 @@ def test_cost_is_what_the_noise_uses() -> None:
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", None, True])
 def test_bad_epsilon(bad: Any) -> None:
     plan = plan_release([table_workload(paper())], privacy="pure")
-    for call in (plan.stderr, plan.half_width, plan.total_error, plan.cost, plan.describe):
+    for call in (plan.stderr, plan.calibrate, plan.total_error, plan.cost, plan.describe):
         with pytest.raises(PrivacyParameterError):
             call(bad)
     with pytest.raises(PrivacyParameterError):
@@ -231,10 +231,10 @@ def test_epsilon_for_an_error(privacy: Privacy, error: float) -> None:
     plan = plan_release(two_tables(), privacy=privacy)
     delta = AMOUNT[privacy][1]
     epsilon = plan.epsilon_for(error, 0.9, delta)
-    assert plan.half_width(epsilon, delta, 0.9).max() <= error
+    assert planned_half_widths(plan, epsilon, delta, 0.9).max() <= error
     assert len(epsilon.as_tuple().digits) <= 3 or epsilon >= 1000
     if epsilon > Decimal("0.00001"):
-        assert plan.half_width(epsilon * Decimal("0.98"), delta, 0.9).max() > error
+        assert planned_half_widths(plan, epsilon * Decimal("0.98"), delta, 0.9).max() > error
     some = plan.epsilon_for(error, 0.9, delta, rows=[0, 2])
     assert some <= epsilon
 
@@ -254,7 +254,7 @@ def test_the_cheaper_plan_for_an_error() -> None:
     many = [table_workload(np.vstack([prefix(40), prefix(40).T]))]
     plan, epsilon = choose_plan_for_error(many, 500.0, 0.95, 1e-3, options=PlanOptions(strategy="results"))
     assert plan.privacy == "approximate"
-    assert plan.half_width(epsilon, 1e-3).max() <= 500
+    assert planned_half_widths(plan, epsilon, 1e-3).max() <= 500
 
 
 def test_rows_of_no_block_are_exactly_zero() -> None:

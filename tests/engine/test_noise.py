@@ -108,8 +108,8 @@ GRID = [(e, d) for e in (1e-3, 0.1, 1.0, 5.0, 30.0) for d in (1e-3, 1e-6, 1e-9, 
 
 @pytest.mark.parametrize(("epsilon", "delta"), GRID)
 def test_sigma_is_within_half_a_percent_of_the_analytic_one(epsilon: float, delta: float) -> None:
-    coordinates = [(1000, 2.0**28), (3000, 2.0**27)]
-    sigma = gaussian_multiplier(Decimal(repr(epsilon)), Decimal(repr(delta)), coordinates)
+    questions = [(1000, 2.0**28), (3000, 2.0**27)]
+    sigma = gaussian_multiplier(Decimal(repr(epsilon)), Decimal(repr(delta)), questions)
     reference = get_sigma_gaussian(epsilon, delta)
     assert reference < sigma <= 1.005 * reference
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import nnls
-from tacit.engine.inference.estimate import estimate
+from support.estimates import estimate
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.mechanism.choose import PlanOptions, plan_release
 from tacit.engine.mechanism.measure import measure

@@ -11,7 +11,9 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.linalg
 
 SEAMS = {
     "compile": "tacit.sql.compile:compile_batch",
@@ -33,6 +35,8 @@ SEAMS = {
     "gaussian": "tacit.engine.mechanism.noise:add_gaussian",
     "pack": "tacit.engine.mechanism.measurement:pack",
     "unpack": "tacit.engine.mechanism.measurement:unpack_with_cells",
+    "open ledger file": "tacit.engine.accounting.file:_connect",
+    "append": "tacit.engine.accounting.log:Log.append",
     "begin": "tacit.engine.accounting.ledger:Ledger.open_or_create",
     "charge": "tacit.engine.accounting.ledger:Ledger.charge",
     "store": "tacit.engine.accounting.ledger:Ledger.store",
@@ -42,6 +46,10 @@ SEAMS = {
     "sealed": "tacit.sealed:sealed",
     "without rows": "tacit.sealed:_without_rows",
 }
+DECOMPOSITIONS = frozenset({
+    "cho_factor", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "lu", "lu_factor", "matrix_rank",
+    "pinv", "pinvh", "polar", "qr", "schur", "solve", "svd", "svdvals",
+})  # fmt: skip
 
 
 def real(seam: str) -> Any:
@@ -72,3 +80,14 @@ def watch(patch: pytest.MonkeyPatch, seam: str, seen: Callable[..., object]) -> 
         return old(*args, **options)
 
     replace(patch, seam, watched)
+
+
+def refuse_decompositions(patch: pytest.MonkeyPatch) -> None:
+    """Whatever takes n³ operations fails from now on, whichever of the two libraries it is asked of."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a decomposition that nobody needs")
+
+    for library in (scipy.linalg, np.linalg):
+        for name in DECOMPOSITIONS & set(dir(library)):
+            patch.setattr(library, name, refused)

@@ -12,6 +12,8 @@ from tacit.errors import ProgrammingError
 
 PENALTY_LIMIT = 1e10
 """β that ends Algorithm 1 (its line 8, "β is sufficiently large")."""
+ROUNDS = 300
+"""Rounds of Algorithm 1 at most."""
 STEPS = 25
 """Steps of Algorithm 2 for every B."""
 _LEFT_OVER = 1e-14
@@ -28,7 +30,7 @@ def lrm(
     *,
     rank: int | None = None,
     gamma: float = 0.01,
-    rounds: int = 300,
+    rounds: int = ROUNDS,
 ) -> Matrix:
     """L of the decomposition, changed so that W = B·L can be exact.
 
@@ -44,8 +46,7 @@ def lrm(
     needed = spectrum(workload).size
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
-    rank = _default_rank(needed) if rank is None else rank
-    B, L = decompose(workload, privacy, watch, rank=rank, gamma=gamma, rounds=rounds)
+    B, L = decompose(workload, privacy, watch, _default_rank(needed) if rank is None else rank, gamma, rounds)
     return _exact(workload, B, L)
 
 
@@ -55,22 +56,15 @@ def applies(shape: Shape) -> bool:
 
 
 def decompose(
-    workload: Matrix,
-    privacy: Privacy,
-    watch: Watch,
-    *,
-    rank: int | None = None,
-    gamma: float = 0.01,
-    rounds: int = 300,
+    workload: Matrix, privacy: Privacy, watch: Watch, rank: int, gamma: float, rounds: int = ROUNDS
 ) -> tuple[Matrix, Matrix]:
-    """Algorithm 1 as published: (B, L) with ‖W − B·L‖_F ≤ γ when it converges, for any r.
+    """Algorithm 1 as published: (B, L) with ‖W − B·L‖_F ≤ γ when it converges, for any r = ``rank``.
 
     Minimises tr(BᵀB) under ‖W − B·L‖_F ≤ γ and column norms of L at most 1 (Formula 8) by the inexact
     augmented Lagrangian: B in closed form (Eq. 9), L by Nesterov's projected gradient (Formula 10), β doubled
     in every tenth round.
     """
-    W = workload
-    r = rank if rank is not None else _default_rank(spectrum(W).size)
+    W, r = workload, rank
     B, L = _start(W, r, privacy)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
