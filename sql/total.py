@@ -6,8 +6,9 @@ is given. Constant parts are computed once, here, where their errors can be show
 Guarantee. Let e be an expression that ``prove`` accepts. Then ``CASE WHEN hash(c) IS NOT NULL THEN TRY(e) END`` has a
 value or NULL for every row, in every order and company of rows: by induction over its tree, each function is on the
 list for the kinds of its arguments, and such a function either has a value or raises one of the errors that ``TRY``
-catches (measured for every entry, type and extreme value by ``tests/sql/test_functions.py``); its constant arguments
-were evaluated; and a text in it has at most ``MOST_TIMES`` · ``LONGEST_READ`` + ``MOST_PLUS`` bytes.
+catches (measured for every entry, type and extreme value by the long form of ``tests/sql/test_functions.py``, and for
+every entry and kind by its ordinary form); its constant arguments were evaluated; and a text in it has at most
+``MOST_TIMES`` · ``LONGEST_READ`` + ``MOST_PLUS`` bytes.
 """
 
 from __future__ import annotations

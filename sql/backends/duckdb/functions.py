@@ -7,8 +7,9 @@ the scan only if every function in it is on this list *for the kinds of its argu
 about a constant argument was looked at, and no text can become much longer than what was read.
 
 The list is data, and adding a function is one entry: in ``BY_NODE`` where sqlglot has a node of its own for the
-function, in ``BY_NAME`` where it only has its name. ``tests/sql/test_functions.py`` runs every entry over every type of
-the kinds it takes and over the extreme values of each, and no exception of any kind may come out.
+function, in ``BY_NAME`` where it only has its name. ``tests/sql/test_functions.py`` runs every entry over types of
+every kind that it takes and over the extreme values of each, with and without each optional argument, and no exception
+of any kind may come out. Its long form takes every combination of types.
 """
 
 from __future__ import annotations
