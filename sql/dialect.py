@@ -18,6 +18,7 @@ from .backends.duckdb.functions import (
 from .backends.duckdb.lines import comparison_type, ordering, to_double
 from .backends.duckdb.scratch import (
     REFUSALS,
+    argument_counts,
     display_name,
     distinct,
     evaluate,
@@ -41,6 +42,7 @@ __all__ = [
     "REFUSALS",
     "TRUTH",
     "WORDS",
+    "argument_counts",
     "cast_kind",
     "comparison_type",
     "display_name",

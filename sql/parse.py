@@ -15,6 +15,7 @@ from tacit.errors import LimitError, ParameterError, SqlError, SqlSyntaxError, U
 from tacit.process import deep_recursion
 
 from . import dialect
+from .calls import check_calls
 from .statement import Span, Statement
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
@@ -185,6 +186,7 @@ def _parse_one(tokens: list[Token], source: str, limits: Limits) -> Statement:
         raise text.error(SqlSyntaxError, "this is not a statement", "write a SELECT")
     statement = Statement(text, trees[0])
     _check_precedence(statement)
+    check_calls(statement, tokens)
     return statement
 
 

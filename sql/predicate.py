@@ -168,11 +168,7 @@ class PredicateReader:
         attribute = self._attribute(scalar(node.this, self._scope))
         if attribute.order is None:
             return self._condition(node)
-        ends = self._constant(low), self._constant(high)
-        inside = self._between_constants(node, attribute, *ends)
-        if node.args.get("symmetric"):
-            return Or((inside, self._between_constants(node, attribute, *ends[::-1])))
-        return inside
+        return self._between_constants(node, attribute, self._constant(low), self._constant(high))
 
     def _between_constants(self, node: exp.Expr, attribute: Attribute, low: Constant, high: Constant) -> Predicate:
         """``low <= column AND column <= high``, with both constants read in one comparison type."""

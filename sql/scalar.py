@@ -23,7 +23,7 @@ from .catalog import Column
 from .constants import Parameters, bound_literal, constant, with_parameters
 from .dialect import kind_of
 from .signature import Value
-from .statement import Statement, bare
+from .statement import Statement, bare, case_parts
 from .total import LONGEST_READ, Prover, refusal
 
 
@@ -60,7 +60,7 @@ def scalar(node: exp.Expr, scope: Scope) -> Column:
 def derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
     """The column that an expression computes, proven total; ``value`` as in ``rendered``."""
     proven = Prover(
-        leaf=lambda part: _known(part, scope),
+        leaf=lambda part: _column_value(part, scope),
         write=lambda part: rendered(part, scope),
         bind=lambda part: _type(rendered(part, scope), _inputs(part, scope)),
         error=scope.error,
@@ -85,7 +85,7 @@ def _type(sql: str, inputs: tuple[Column, ...]) -> str | None:
     return dialect.type_of(sql, tuple((c.name, c.type) for c in inputs))
 
 
-def _known(node: exp.Expr, scope: Scope) -> Value:
+def _column_value(node: exp.Expr, scope: Scope) -> Value:
     if not isinstance(node, exp.Column):
         raise scope.error(UnsupportedSqlError, node, refusal(node), "write an expression over the columns of one row")
     if isinstance(node.this, exp.Star):
@@ -142,11 +142,9 @@ def _in_condition(node: exp.Expr) -> bool:
 
 def case_branches(node: exp.Case | exp.If) -> list[tuple[exp.Expr | None, exp.Expr | None]]:
     """(condition, result) of every branch of a CASE; the last is the default, with condition None."""
-    branches = [node] if isinstance(node, exp.If) else list(node.args["ifs"])
-    default = node.args.get("false") if isinstance(node, exp.If) else node.args.get("default")
-    subject = node.this if isinstance(node, exp.Case) else None
+    subject, branches, default = case_parts(node)
     pairs: list[tuple[exp.Expr | None, exp.Expr | None]] = []
-    for branch in branches:
-        same = branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
-        pairs.append((same, branch.args["true"]))
+    for when, result in branches:
+        condition = when if subject is None else exp.EQ(this=subject.copy(), expression=when.copy())
+        pairs.append((condition, result))
     return [*pairs, (None, default)]

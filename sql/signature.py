@@ -67,3 +67,5 @@ class Signature:
     """The greatest length of the text that it makes, as (times, plus); None when no text is longer than an argument."""
     makes: bool = False
     """Whether it builds a new text."""
+    optional: frozenset[str] = frozenset()
+    """Arguments that may be left out; all others must be given."""

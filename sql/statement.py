@@ -63,6 +63,15 @@ class Statement:
         return Span(source, start, end)
 
 
+def case_parts(
+    node: exp.Case | exp.If,
+) -> tuple[exp.Expr | None, list[tuple[exp.Expr, exp.Expr]], exp.Expr | None]:
+    """(subject, (WHEN, THEN) of every branch, ELSE) of a CASE or an ``if``."""
+    if isinstance(node, exp.If):
+        return None, [(node.this, node.args["true"])], node.args.get("false")
+    return node.this, [(branch.this, branch.args["true"]) for branch in node.args["ifs"]], node.args.get("default")
+
+
 def bare(node: exp.Expr) -> exp.Expr:
     """An expression without the parentheses around it; those of a subquery stay."""
     while isinstance(node, exp.Paren):

@@ -6,8 +6,9 @@ is given. Constant parts are computed once, here, where their errors can be show
 Guarantee. Let e be an expression that ``prove`` accepts. Then ``CASE WHEN hash(c) IS NOT NULL THEN TRY(e) END`` has a
 value or NULL for every row, in every order and company of rows: by induction over its tree, each function is on the
 list for the kinds of its arguments, and such a function either has a value or raises one of the errors that ``TRY``
-catches (measured for every entry, type and extreme value by ``tests/sql/test_functions.py``); its constant arguments
-were evaluated; and a text in it has at most ``MOST_TIMES`` · ``LONGEST_READ`` + ``MOST_PLUS`` bytes.
+catches (measured for every entry, type and extreme value by the long form of ``tests/sql/test_functions.py``, and for
+every entry and kind by its ordinary form); its constant arguments were evaluated; and a text in it has at most
+``MOST_TIMES`` · ``LONGEST_READ`` + ``MOST_PLUS`` bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from sqlglot import exp
 from tacit.errors import LimitError, SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import dialect
+from .calls import typed_name
 from .constants import is_too_large
 from .dialect import BY_NAME, BY_NODE, INTERVAL_UNITS, NUMBER, PLAIN, TRUTH, WORDS, cast_kind, kind_of
 from .signature import LONGEST_WORD, ConstantArgument, DatePart, Signature, Takes, Value
+from .statement import case_parts
 
 LONGEST_READ = 1 << 16
 """Bytes. Inside an expression that makes a text, a longer stored text counts as NULL (see ``scalar.rendered``)."""
@@ -61,7 +64,7 @@ class Prover:
         """What is known of the expression's values. Raises an SqlError for what is not proven total."""
         value = self._value(node)
         if value.constant:
-            self._fold(node)
+            self._compute(node)
         return value
 
     def _value(self, node: exp.Expr) -> Value:
@@ -101,26 +104,31 @@ class Prover:
             raise self.error(UnsupportedSqlError, node, refusal(node), _hint(node))
         return self._apply(node, signature, {str(i): argument for i, argument in enumerate(node.expressions)})
 
-    def _apply(self, node: exp.Expr, signature: Signature, given: dict[str, object]) -> Value:
+    def _apply(self, node: exp.Expr, signature: Signature, args: dict[str, object]) -> Value:
         """One function: every argument of a kind that it takes, and a kind that comes out."""
         arguments: list[exp.Expr] = []
         values: list[Value] = []
-        for name, argument in given.items():
+        present: set[str] = set()
+        for name, argument in args.items():
             if argument is None or argument is False or argument == [] or name in signature.flags:
                 continue
+            present.add(name)
             takes = signature.takes.get(name)
             for part in argument if isinstance(argument, list) else [argument]:
                 if takes is None or not isinstance(part, exp.Expr):
                     raise self._not_taken(node, name)
                 if isinstance(takes, DatePart):
-                    self._unit(node, part, takes)
+                    self._check_part(node, part, takes.names)
                     continue
                 values.append(self._argument(node, part, takes))
                 arguments.append(part)
+        missing = signature.takes.keys() - signature.optional - present
+        if missing:
+            raise self.error(UnsupportedSqlError, node, f"{_name(node)} needs more arguments", "check its arguments")
         if isinstance(node, _MEETING):
             self._readable(arguments, values)
-        kind = self._given(node, signature, values)
-        return self._joined(node, kind, signature, arguments, values)
+        kind = self._kind_of_result(node, signature, values)
+        return self._result(node, kind, signature, arguments, values)
 
     def _readable(self, parts: Sequence[exp.Expr], values: Sequence[Value]) -> None:
         """Refuse a constant text that DuckDB cannot read as the type of the values that it meets.
@@ -166,7 +174,7 @@ class Prover:
             raise self.error(UnsupportedSqlError, part, f"{_name(node)} takes a constant here", "write it in quotes")
         return value
 
-    def _given(self, node: exp.Expr, signature: Signature, values: Sequence[Value]) -> str:
+    def _kind_of_result(self, node: exp.Expr, signature: Signature, values: Sequence[Value]) -> str:
         kind = signature.gives if isinstance(signature.gives, str) else signature.gives(values)
         if kind == "bound":
             kind = self._bound(node, values)
@@ -190,7 +198,7 @@ class Prover:
             )
         return kind
 
-    def _joined(
+    def _result(
         self, node: exp.Expr, kind: str, signature: Signature | None, parts: Sequence[exp.Expr], values: Sequence[Value]
     ) -> Value:
         """The value of a function of proven arguments; constants among others are computed now."""
@@ -198,7 +206,7 @@ class Prover:
         if not constant:
             for part, value in zip(parts, values, strict=True):
                 if value.constant:
-                    self._fold(part)
+                    self._compute(part)
         texts = [value for value in values if value.kind == "text"]
         times, plus = 0, 0
         if kind == "text":
@@ -215,21 +223,19 @@ class Prover:
         made = any(value.made for value in values) or (signature is not None and signature.makes)
         return Value(kind, times, plus, constant, made)
 
-    def _choice(self, node: exp.Expr) -> Value:
-        branches = [node] if isinstance(node, exp.If) else list(node.args["ifs"])
-        default = node.args.get("false") if isinstance(node, exp.If) else node.args.get("default")
-        subject = node.this if isinstance(node, exp.Case) else None
+    def _choice(self, node: exp.Case | exp.If) -> Value:
+        subject, branches, default = case_parts(node)
         asked: list[exp.Expr] = [] if subject is None else [subject]
-        asked += [branch.this for branch in branches]
+        asked += [when for when, _ in branches]
         kinds: Takes = TRUTH if subject is None else PLAIN
         conditions = [self._argument(node, part, kinds) for part in asked]
         if subject is not None:
             self._readable(asked, conditions)
-        results = [branch.args["true"] for branch in branches] + ([] if default is None else [default])
+        results = [result for _, result in branches] + ([] if default is None else [default])
         chosen = [self._argument(node, part, PLAIN) for part in results]
         self._readable(results, chosen)
         kind = self._bound(node, chosen) if any(v.kind != "null" for v in chosen) else "null"
-        shaped = self._joined(node, kind, None, [*asked, *results], [*conditions, *chosen])
+        shaped = self._result(node, kind, None, [*asked, *results], [*conditions, *chosen])
         texts = [v for v in chosen if v.kind == "text"]
         if kind != "text":
             return shaped
@@ -248,18 +254,18 @@ class Prover:
                 "cast to a number, a text, a date, a timestamp or a truth value",
             )  # fmt: skip
         value = self._argument(node, node.this, WORDS if kind == "text" else PLAIN)
-        shaped = self._joined(node, kind, None, [node.this], [value])
+        shaped = self._result(node, kind, None, [node.this], [value])
         return replace(shaped, made=shaped.made or (kind == "text" and value.kind != "text"))
 
     def _interval(self, node: exp.Interval) -> Value:
         unit = node.args.get("unit")
         amount = node.this
         if isinstance(amount, exp.Literal) or amount is None:
-            return Value("interval")  # a constant, computed by ``_fold``
+            return Value("interval")  # a constant, computed by ``_compute``
         if not isinstance(unit, exp.Var) or unit.name.lower() not in INTERVAL_UNITS:
             raise self.error(UnsupportedSqlError, node, "this interval is not supported", "write INTERVAL 1 DAY")
         value = self._argument(node, amount, NUMBER)
-        return self._joined(node, "interval", None, [amount], [value])
+        return self._result(node, "interval", None, [amount], [value])
 
     def _escape(self, node: exp.Escape) -> Value:
         """LIKE … ESCAPE: how far DuckDB reads the pattern depends on the row, so both parts are checked here."""
@@ -275,15 +281,15 @@ class Prover:
             )  # fmt: skip
         return self._apply(match, BY_NODE[type(match)], dict(match.args))
 
-    def _unit(self, node: exp.Expr, part: exp.Expr, unit: DatePart) -> None:
+    def _check_part(self, node: exp.Expr, part: exp.Expr, names: frozenset[str]) -> None:
         named = isinstance(part, exp.Var) or (isinstance(part, exp.Literal) and part.is_string)
-        if not named or part.name.lower() not in unit.names:
+        if not named or part.name.lower() not in names:
             raise self.error(
                 UnsupportedSqlError, node, f"{_name(node)} cannot take this part of a date",
                 "write year, quarter, month, week, day, hour, minute or second",
             )  # fmt: skip
 
-    def _fold(self, node: exp.Expr) -> None:
+    def _compute(self, node: exp.Expr) -> None:
         """Compute a constant part now: what is wrong with it must not wait for a row."""
         plain = node.this if isinstance(node, exp.Paren) else node
         if isinstance(plain, exp.Literal | exp.Boolean | exp.Null):
@@ -311,8 +317,9 @@ def _word(kind: str) -> str:
 
 
 def _name(node: exp.Expr) -> str:
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).lower()
+    typed = str(node.this).lower() if isinstance(node, exp.Anonymous) else typed_name(node)
+    if typed is not None:
+        return typed
     if isinstance(node, exp.Cast):
         return "CAST"
     if isinstance(node, exp.Case | exp.If):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 from tacit.errors import SqlError
 from tacit.sql import dialect
 from tacit.sql.backends.duckdb.functions import BY_NAME, BY_NODE, CASTS
 from tacit.sql.dialect import kind_of
-from tacit.sql.signature import ConstantArgument, DatePart, Signature, Value
+from tacit.sql.signature import ConstantArgument, DatePart, Kinds, Signature, Value
 from tacit.sql.total import Prover
 
+FEW = ("BOOLEAN", "INTEGER", "VARCHAR", "DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID", "INTEGER[]")
+"""One type of each kind."""
 SOME = (
     "BOOLEAN", "INTEGER", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL(4,1)", "DECIMAL(38,10)", "VARCHAR",
     "ENUM('b', 'a')", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NS", "INTERVAL", "TIMESTAMP WITH TIME ZONE", "UUID",
@@ -59,27 +61,38 @@ def accepted(node: exp.Expr) -> Value | None:
     return proven if bound(node) is not None else None
 
 
-def built(node: type[exp.Expr] | str, signature: Signature, types: tuple[str, ...]) -> Iterator[exp.Expr]:
-    """The function over columns of these types, with every kind of constant argument."""
-    free = [name for name, takes in signature.takes.items() if not isinstance(takes, ConstantArgument | DatePart)]
-    arguments: dict[str, list[exp.Expr]] = {}
-    for name, type_ in zip(free, types, strict=True):
-        arguments[name] = [exp.column(column(type_))]
+def columns(signature: Signature) -> dict[str, Kinds]:
+    """The arguments that may be columns, and the kinds that each takes."""
+    return {n: takes for n, takes in signature.takes.items() if not isinstance(takes, ConstantArgument | DatePart)}
+
+
+def choices(signature: Signature, types: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Every way to give each argument one of the types that it takes; an optional one is also left out."""
+    fitting = {
+        name: [*(type_ for type_ in types if kind_of(type_) in kinds), *([""] if name in signature.optional else [])]
+        for name, kinds in columns(signature).items()
+    }
+    for chosen in itertools.product(*fitting.values()):
+        yield {name: type_ for name, type_ in zip(fitting, chosen, strict=True) if type_}
+
+
+def built(node: type[exp.Expr] | str, signature: Signature, types: Mapping[str, str]) -> Iterator[exp.Expr]:
+    """The function over columns of these types, with every kind of constant argument; optional ones also left out."""
+    arguments: dict[str, list[exp.Expr | None]] = {}
     for name, takes in signature.takes.items():
         if isinstance(takes, DatePart):
-            arguments[name] = [exp.Literal.string(unit) if name == "0" else exp.Var(this=unit) for unit in takes.names]
+            arguments[name] = [exp.Literal.string(part) if name == "0" else exp.Var(this=part) for part in takes.names]
         elif isinstance(takes, ConstantArgument):
             arguments[name] = [exp.maybe_parse(text, dialect="duckdb") for text in PATTERNS]
+            arguments[name] += [None] if name in signature.optional else []
+        elif name in types:
+            arguments[name] = [exp.column(column(types[name]))]
     for chosen in itertools.product(*arguments.values()):
-        named = {name: argument.copy() for name, argument in zip(arguments, chosen, strict=True)}
+        named = {name: part.copy() for name, part in zip(arguments, chosen, strict=True) if part is not None}
         if isinstance(node, str):
             yield exp.Anonymous(this=node, expressions=[named[str(i)] for i in range(len(signature.takes))])
         else:
             yield node(**{name: [v, v.copy()] if name == "expressions" else v for name, v in named.items()})
-
-
-def free_arguments(signature: Signature) -> int:
-    return sum(not isinstance(takes, ConstantArgument | DatePart) for takes in signature.takes.values())
 
 
 ENTRIES: list[tuple[type[exp.Expr] | str, Signature]] = [*BY_NODE.items(), *BY_NAME.items()]
@@ -107,10 +120,10 @@ def _grown(rng: random.Random, inner: list[exp.Expr], kinds: list[str]) -> exp.E
         asked = exp.Is(this=inner[2].copy(), expression=exp.Null())
         return exp.Case(ifs=[exp.If(this=asked, true=inner[0].copy())], default=inner[1].copy())
     node, signature = rng.choice(ENTRIES)
-    free = [takes for takes in signature.takes.values() if not isinstance(takes, ConstantArgument | DatePart)]
-    if len(free) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, free, strict=False)):
+    given = columns(signature)
+    if len(given) > len(kinds) or not all(kind in takes for kind, takes in zip(kinds, given.values(), strict=False)):
         return None
-    chosen = rng.choice(list(built(node, signature, ("INTEGER",) * len(free))))
+    chosen = rng.choice(list(built(node, signature, dict.fromkeys(given, "INTEGER"))))
     for place, part in zip(list(chosen.find_all(exp.Column)), inner, strict=False):
         if place.parent is not None:
             place.replace(part.copy())

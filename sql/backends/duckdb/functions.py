@@ -7,8 +7,9 @@ the scan only if every function in it is on this list *for the kinds of its argu
 about a constant argument was looked at, and no text can become much longer than what was read.
 
 The list is data, and adding a function is one entry: in ``BY_NODE`` where sqlglot has a node of its own for the
-function, in ``BY_NAME`` where it only has its name. ``tests/sql/test_functions.py`` runs every entry over every type of
-the kinds it takes and over the extreme values of each, and no exception of any kind may come out.
+function, in ``BY_NAME`` where it only has its name. ``tests/sql/test_functions.py`` runs every entry over types of
+every kind that it takes and over the extreme values of each, with and without each optional argument, and no exception
+of any kind may come out. Its long form takes every combination of types.
 """
 
 from __future__ import annotations
@@ -90,10 +91,6 @@ def _compared(arguments: Sequence[Value]) -> str | None:
     return "truth"
 
 
-def _longest(arguments: Sequence[Value]) -> tuple[int, int]:
-    return max((a.times for a in arguments), default=0), max((a.plus for a in arguments), default=0)
-
-
 def _joined(arguments: Sequence[Value], _: exp.Expr) -> tuple[int, int]:
     texts = [a for a in arguments if a.kind == "text"]
     others = (len(arguments) - len(texts)) * LONGEST_WORD
@@ -147,7 +144,9 @@ def _binary(kinds: Kinds, gives: Gives, flags: str = "") -> Signature:
 _COMPARISON = _binary(ANY, _compared)
 _MATCH = Signature({"this": TEXT, "expression": TEXT}, "truth", frozenset({"negate"}))
 _PATTERN = Signature({"this": TEXT, "expression": ConstantArgument(TEXT)}, "truth")
-_EXTREME = Signature({"this": PLAIN, "expressions": PLAIN}, "bound", frozenset({"ignore_nulls"}))
+_EXTREME = Signature(
+    {"this": PLAIN, "expressions": PLAIN}, "bound", frozenset({"ignore_nulls"}), optional=frozenset({"expressions"})
+)
 
 BY_NODE: dict[type[exp.Expr], Signature] = {
     exp.And: _binary(TRUTH, "truth"),
@@ -156,15 +155,17 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
     exp.Is: Signature({"this": ANY | {"other"}, "expression": ConstantArgument(_kinds("truth"))}, "truth"),
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _COMPARISON),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _COMPARISON),
-    exp.In: Signature({"this": ANY, "expressions": ANY}, _compared),
-    exp.Between: Signature({"this": ANY, "low": ANY, "high": ANY}, _compared, frozenset({"symmetric"})),
+    exp.In: Signature({"this": ANY, "expressions": ANY}, _compared, optional=frozenset({"expressions"})),
+    exp.Between: Signature({"this": ANY, "low": ANY, "high": ANY}, _compared),
     **dict.fromkeys((exp.Like, exp.ILike, exp.Glob), _MATCH),
     **dict.fromkeys((exp.SimilarTo, exp.RegexpFullMatch), _PATTERN),
     exp.RegexpLike: Signature(
-        {"this": TEXT, "expression": ConstantArgument(TEXT), "flag": ConstantArgument(TEXT, _are_flags)}, "truth"
+        {"this": TEXT, "expression": ConstantArgument(TEXT), "flag": ConstantArgument(TEXT, _are_flags)},
+        "truth",
+        optional=frozenset({"flag"}),
     ),
     # choice
-    exp.Coalesce: Signature({"this": PLAIN, "expressions": PLAIN}, "bound"),
+    exp.Coalesce: Signature({"this": PLAIN, "expressions": PLAIN}, "bound", optional=frozenset({"expressions"})),
     exp.Greatest: _EXTREME,
     exp.Least: _EXTREME,
     exp.Nullif: Signature({"this": PLAIN, "expression": PLAIN}, "bound"),
@@ -178,17 +179,27 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
     exp.Neg: Signature({"this": NUMBER | {"interval"}}, lambda arguments: arguments[0].kind),
     **dict.fromkeys((exp.Abs, exp.Sign, exp.Floor, exp.Ceil, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Exp), _unary(NUMBER)),
     **dict.fromkeys((exp.Sin, exp.Cos, exp.Tan), _unary(NUMBER)),
-    exp.Log: Signature({"this": NUMBER, "expression": NUMBER}, "number"),
-    exp.Round: Signature({"this": NUMBER, "decimals": NUMBER}, "number"),
-    exp.Trunc: Signature({"this": NUMBER, "decimals": NUMBER}, "number"),
+    exp.Log: Signature({"this": NUMBER, "expression": NUMBER}, "number", optional=frozenset({"expression"})),
+    **dict.fromkeys(
+        (exp.Round, exp.Trunc),
+        Signature({"this": NUMBER, "decimals": NUMBER}, "number", optional=frozenset({"decimals"})),
+    ),
     exp.IsNan: _unary(NUMBER, "truth"),
     exp.IsInf: _unary(NUMBER | DAY, "truth"),
     # text
     **dict.fromkeys((exp.Length, exp.Ascii, exp.Unicode, exp.BitLength), _unary(TEXT)),
     **dict.fromkeys((exp.Upper, exp.Lower), Signature({"this": TEXT}, "text", grows=_recased, makes=True)),
     exp.Reverse: Signature({"this": TEXT}, "text", grows=_first, makes=True),
-    exp.Trim: Signature({"this": TEXT, "expression": TEXT}, "text", frozenset({"position"}), _first, True),
-    exp.Substring: Signature({"this": TEXT, "start": NUMBER, "length": NUMBER}, "text", grows=_first, makes=True),
+    exp.Trim: Signature(
+        {"this": TEXT, "expression": TEXT}, "text", frozenset({"position"}), _first, True, frozenset({"expression"})
+    ),
+    exp.Substring: Signature(
+        {"this": TEXT, "start": NUMBER, "length": NUMBER},
+        "text",
+        grows=_first,
+        makes=True,
+        optional=frozenset({"length"}),
+    ),
     **dict.fromkeys(
         (exp.Left, exp.Right), Signature({"this": TEXT, "expression": NUMBER}, "text", grows=_first, makes=True)
     ),
@@ -222,11 +233,9 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
 }  # fmt: skip
 
 
-def _positional(gives: str, *takes: Takes, grows: bool = False) -> Signature:
+def _positional(gives: str, *takes: Takes) -> Signature:
     """A function that sqlglot knows by name only: its arguments by place."""
-    return Signature(
-        {str(place): kinds for place, kinds in enumerate(takes)}, gives, grows=_word if grows else None, makes=grows
-    )
+    return Signature({str(place): kinds for place, kinds in enumerate(takes)}, gives)
 
 
 BY_NAME: dict[str, Signature] = {

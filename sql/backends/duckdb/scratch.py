@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Iterable
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import duckdb
@@ -32,6 +32,7 @@ REFUSALS = (duckdb.Error, OverflowError, ValueError)
 """What a statement without a value raises: DuckDB, or Python where it has no such interval, date or text."""
 
 _local = threading.local()
+"""The connection of each thread, which ends with the thread: nothing that a process would have to share or guard."""
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
@@ -94,6 +95,32 @@ def type_of(expression: str, columns: tuple[tuple[str, str], ...]) -> str | None
     except REFUSALS:
         return None
     return str(row[0]) if row else None
+
+
+def argument_counts(name: str) -> tuple[frozenset[int], int | None]:
+    """How many arguments a function takes: (exactly one of these, or at least this many).
+
+    No numbers at all where DuckDB has no function of that name.
+    """
+    if name in _GRAMMAR:
+        return _GRAMMAR[name]
+    return _argument_counts().get(name, (frozenset(), None))
+
+
+_GRAMMAR: dict[str, tuple[frozenset[int], int | None]] = {
+    "coalesce": (frozenset(), 1),
+    "ifnull": (frozenset({2}), None),
+}
+"""Functions that DuckDB's parser knows and its list of functions does not."""
+
+
+@cache
+def _argument_counts() -> dict[str, tuple[frozenset[int], int | None]]:
+    rows = database().execute(
+        "SELECT function_name, list(DISTINCT len(parameters)) FILTER (varargs IS NULL), "
+        "min(len(parameters)) FILTER (varargs IS NOT NULL) FROM duckdb_functions() GROUP BY ALL"
+    )
+    return {name: (frozenset(counts or ()), least) for name, counts, least in rows.fetchall()}
 
 
 @lru_cache(maxsize=4096)
