@@ -32,13 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tasks = list(dict.fromkeys(point.task for figure in wanted for point in figure.points))
     store = Store(folder / "measured.jsonl", resume=options.resume)
     outcomes = _measure(tasks, store, options.jobs)
-    found = {figure: rows(figure, outcomes) for figure in wanted}
-    for figure, part in found.items():
+    by_figure = {figure: rows(figure, outcomes) for figure in wanted}
+    for figure, part in by_figure.items():
         write_csv(folder, figure, part)
         write_markdown(folder, figure, part)
     if not options.no_plots:
-        _draw(folder, found)
-    words = compare([row for part in found.values() for row in part])
+        _draw(folder, by_figure)
+    words = compare([row for part in by_figure.values() for row in part])
     if options.size != "tiny" and not options.only:
         words += "\n" + ceilings()
     (folder / "comparison.md").write_text(words, encoding="utf-8")
@@ -63,13 +63,13 @@ def _measure(tasks: Sequence[Task], store: Store, jobs: int) -> dict[Task, Outco
     return store.outcomes(tasks)
 
 
-def _draw(folder: Path, found: dict[Figure, list[Row]]) -> None:
+def _draw(folder: Path, by_figure: dict[Figure, list[Row]]) -> None:
     try:
         from benchmarks.paper.plots import draw
     except ModuleNotFoundError as error:
         raise SystemExit("pictures need matplotlib: pip install 'tacit[paper]', or add --no-plots") from error
-    for sheet in dict.fromkeys(figure.sheet for figure in found):
-        draw(folder, sheet, [(figure, part) for figure, part in found.items() if figure.sheet == sheet])
+    for sheet in dict.fromkeys(figure.sheet for figure in by_figure):
+        draw(folder, sheet, [(figure, part) for figure, part in by_figure.items() if figure.sheet == sheet])
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

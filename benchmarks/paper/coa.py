@@ -48,23 +48,23 @@ def _limits(sizes: Sizes) -> tuple[float | None, float | None]:
 
 def _domain(sizes: Sizes) -> list[Figure]:
     """Figures 2 to 5. The errors do not depend on the data: one panel stands for the paper's four."""
-    found = []
+    figures = []
     for i, workload in enumerate(ALL):
         settings = [(n, Setting(workload, sizes.coa_m, n)) for n in sizes.coa_ns]
         points = sweep(workload, settings, "approximate", NAMES, _limits(sizes))
         title = f"effect of the domain size n, m = {sizes.coa_m}"
-        found.append(Figure(f"COA {2 + i}", title, "coa-2-5", "n", ERROR, tuple(points)))
-    return found
+        figures.append(Figure(f"COA {2 + i}", title, "coa-2-5", "n", ERROR, tuple(points)))
+    return figures
 
 
 def _queries(sizes: Sizes) -> list[Figure]:
-    found = []
+    figures = []
     for i, workload in enumerate(ALL):
         settings = [(m, Setting(workload, m, sizes.coa_n)) for m in sizes.coa_ms]
         points = sweep(workload, settings, "approximate", NAMES, _limits(sizes))
         title = f"effect of the number of queries m, n = {sizes.coa_n}"
-        found.append(Figure(f"COA {6 + i}", title, "coa-6-9", "m", ERROR, tuple(points)))
-    return found
+        figures.append(Figure(f"COA {6 + i}", title, "coa-6-9", "m", ERROR, tuple(points)))
+    return figures
 
 
 def _base(sizes: Sizes) -> Figure:

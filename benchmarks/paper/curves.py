@@ -44,11 +44,11 @@ class Curves:
 
     def best(self, where: tuple[str, str], among: Sequence[str]) -> Curve:
         """The smallest of several curves at every x."""
-        found: Curve = {}
+        smallest: Curve = {}
         for series in among:
             for x, y in self.curve(where, series).items():
-                found[x] = min(y, found.get(x, math.inf))
-        return found
+                smallest[x] = min(y, smallest.get(x, math.inf))
+        return smallest
 
 
 def over(above: Curve, below: Curve) -> Curve:

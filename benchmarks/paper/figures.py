@@ -59,13 +59,13 @@ class Row:
 
 
 def rows(figure: Figure, outcomes: Mapping[Task, Outcome]) -> list[Row]:
-    found = []
+    listed = []
     for point in figure.points:
         outcome = outcomes[point.task]
         y = outcome.measures.get(point.measure, float("nan"))
         note = outcome.reason or ("stopped" if outcome.measures.get("stopped") else "")
-        found.append(Row(figure.name, point.panel, figure.axis, point.x, point.series, figure.value, y, note))
-    return found
+        listed.append(Row(figure.name, point.panel, figure.axis, point.x, point.series, figure.value, y, note))
+    return listed
 
 
 def sweep(

@@ -38,9 +38,9 @@ def _gamma(sizes: Sizes, data: str | None) -> list[Figure]:
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
         tasks = [(g, Relaxed(setting, gamma=g, data=data, limit=sizes.named_limit)) for g in sizes.gammas]
-        found = _tuned(tasks, workload)
-        errors += found[0]
-        times += found[1]
+        more_errors, more_times = _tuned(tasks, workload)
+        errors += more_errors
+        times += more_times
     return [
         Figure("LRM 2", "effect of the relaxation γ", "lrm-2", "γ", ERROR, tuple(errors)),
         Figure("LRM 2 time", "effect of the relaxation γ", "lrm-2", "γ", SECONDS, tuple(times)),
@@ -52,9 +52,9 @@ def _rank(sizes: Sizes, data: str | None) -> list[Figure]:
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
         tasks = [(r, Relaxed(setting, ratio=r, data=data, limit=sizes.named_limit)) for r in sizes.ratios]
-        found = _tuned(tasks, workload)
-        errors += found[0]
-        times += found[1]
+        more_errors, more_times = _tuned(tasks, workload)
+        errors += more_errors
+        times += more_times
     axis = "r / rank(W)"
     return [
         Figure("LRM 3", "effect of r", "lrm-3", axis, ERROR, tuple(errors), log_x=False),

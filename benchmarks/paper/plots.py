@@ -48,9 +48,9 @@ _STYLES: Mapping[str, tuple[str, str, str]] = {
 def draw(folder: Path, sheet: str, figures: Sequence[tuple[Figure, Sequence[Row]]]) -> Path:
     """One row of panels per quantity that is measured; one legend below."""
     lines: dict[str, list[tuple[Figure, str, list[Row]]]] = {}
-    for figure, found in figures:
-        for panel in dict.fromkeys(row.panel for row in found):
-            part = [row for row in found if row.panel == panel]
+    for figure, rows in figures:
+        for panel in dict.fromkeys(row.panel for row in rows):
+            part = [row for row in rows if row.panel == panel]
             lines.setdefault(figure.value, []).append((figure, panel, part))
     columns = max(len(line) for line in lines.values())
     size = (max(3.4 * columns, 6.4), 3.1 * len(lines) + 1.0)

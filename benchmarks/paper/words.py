@@ -16,10 +16,10 @@ def compare(rows: Iterable[Row]) -> str:
     """A Markdown table of the claims whose figures were run."""
     curves = Curves(rows)
     lines = ["| figure | the paper says | this run | verdict |", "|---|---|---|---|"]
-    for figures, said, judge in (*words_lrm.CLAIMS, *words_coa.CLAIMS):
+    for figures, statement, judge in (*words_lrm.CLAIMS, *words_coa.CLAIMS):
         if curves.has(figures):
             verdict, numbers = judge(curves)
-            lines.append(f"| {_where(figures)} | {said} | {numbers} | {verdict} |")
+            lines.append(f"| {_where(figures)} | {statement} | {numbers} | {verdict} |")
     return "\n".join(lines) + "\n"
 
 
