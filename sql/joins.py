@@ -54,7 +54,7 @@ class JoinReader:
             ]
         elif on is not None:
             parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
-            equations = [self._sides(bare(part), table, alias) for part in parts]
+            equations = [self._sides(bare(part), alias) for part in parts]
         else:
             raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
         scope = scope_of(self._batch, self._statement, left)
@@ -83,7 +83,7 @@ class JoinReader:
             pairs.append((foreign, column))
         return tuple(pairs)
 
-    def _sides(self, part: exp.Expr, table: Table, alias: str) -> tuple[exp.Expr, exp.Column]:
+    def _sides(self, part: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Column]:
         if isinstance(part, exp.EQ):
             for side, key in ((part.this, part.expression), (part.expression, part.this)):
                 if isinstance(key, exp.Column) and folded(key.table) == folded(alias):

@@ -48,7 +48,8 @@ def test_what_would_double_at_every_step_is_refused(sql: str) -> None:
 
 
 def test_aliases_are_computed_from_aliases() -> None:
-    compile_batch(aliases(8), CATALOG)
+    (query,) = compile_batch(aliases(8), CATALOG).queries
+    assert [column.name for column in query.columns] == [f"a{i}" for i in range(9)]
 
 
 SHAPES = {

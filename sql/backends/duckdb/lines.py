@@ -50,7 +50,7 @@ def ordering(type_: str) -> Ordering | None:
     if match := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", type_):
         return _decimals(type_, int(match[1]), int(match[2]))
     if type_ in ("DOUBLE", "FLOAT"):
-        return _floats(type_)
+        return _floats()
     if type_ == "DATE":
         return _dates()
     if type_ == "TIMESTAMP":
@@ -202,7 +202,7 @@ def _unrank(rank: int) -> float:
     return -value if rank < 0 else value
 
 
-def _floats(type_: str) -> Ordering:
+def _floats() -> Ordering:
     def locate(constant: Constant, comparison: str) -> Place:
         constant = _typed(constant, comparison)
         if constant.kind not in ("int", "decimal", "double", "float", "bool"):
