@@ -1,8 +1,8 @@
 """Process-wide state: what tacit changes or remembers for the whole process, in one place and safe for threads.
 
 Three more things are process-wide and stay beside what they are about: caches of pure functions (``functools``), which
-at worst compute a value twice; OpenDP's own switch for its samplers (``engine/mechanism/noise.py``), which is only turned
-on; and the marks of DuckDB databases in memory (``sql/backends/duckdb/instance.py``), looked up and set under one lock.
+at worst compute a value twice; OpenDP's own switch for its samplers (``engine/mechanism/noise.py``), which is only set;
+and the marks of DuckDB databases in memory (``sql/backends/duckdb/instance.py``), looked up and set under one lock.
 """
 
 from __future__ import annotations
