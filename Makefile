@@ -15,8 +15,8 @@ test: .venv/dev links  ## the whole test suite, doctests and README blocks inclu
 audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills, every claim broken once
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit tests/engine/test_ledger_log.py
 
-fuzz: .venv/dev links  ## 50,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
-	@TACIT_FUZZ=10 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/engine/test_strategies.py
+fuzz: .venv/dev links  ## 51,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
+	@TACIT_FUZZ=17 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/engine/test_strategies.py
 
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
 

@@ -20,7 +20,7 @@ from support.random_sql import Asked, query
 from tacit.errors import LimitError, TypeMismatchError
 from tacit.sql import Catalog, Source, Workload, compile_batch
 
-SEEDS = 50 * int(os.environ.get("TACIT_FUZZ", "1"))
+SEEDS = 30 * int(os.environ.get("TACIT_FUZZ", "1"))
 PER_SEED = 100
 
 
