@@ -35,12 +35,29 @@ class PartRecord:
 
 
 @dataclass(frozen=True)
+class StageRecord:
+    """One stage of a strategy that chooses its questions by the data, on one table."""
+
+    strategy: str
+    stage: str
+    epsilon: str
+    """The stage's part of ε: an exact fraction."""
+    scale: float
+    """Of its noise; NaN where the lattice follows from an earlier stage."""
+    count: int
+    """How many choices or measurements it consists of."""
+    rows_per_unit: int
+    lattice: str
+    """The digest of the workload and the settings: all that is known of the questions beforehand."""
+
+
+@dataclass(frozen=True)
 class MechanismRecord:
     """A mechanism at one (ε, δ)."""
 
     privacy: str
     cost: Amount
-    parts: tuple[PartRecord, ...]
+    parts: tuple[PartRecord | StageRecord, ...]
     units: Mapping[str, str] = field(default_factory=dict)
     """What is protected of every table that is read: the column of its privacy unit, or ``terms.NO_UNIT``."""
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri
+from scipy.special import bdtrik, chdtri, ndtri
 from tacit.engine.accounting.amounts import to_confidence
 
 Vector = NDArray[np.float64]
@@ -17,6 +17,10 @@ Matrix = NDArray[np.float64]
 _ROUNDS = 1
 """How often the ends of Fieller's set are computed again with the reach that holds there."""
 _TAIL_DRAWS = 20
+_ROUNDING = 1e-9
+"""Errors on a coarse lattice repeat themselves: a width that equals one holds it, however it is rounded."""
+_CERTAINTY = 0.99
+"""That a width from draws of the error itself covers what it states, over the draws."""
 
 
 def longest_reach(confidence: float) -> float:
@@ -47,17 +51,27 @@ def joint_stretch(confidence: float, dimensions: int) -> float:
     return max(normal, laplace)
 
 
-def simulated_widths(deviations: Matrix, confidence: float) -> Vector:
-    """The half-width of each row from simulated deviations (rows × draws).
+def covering_widths(errors: Matrix, confidence: float) -> Vector:
+    """The half-width of each row from independent draws of the error itself (rows × draws), never too little.
 
-    A few hundred draws do not show the far tail. Beyond the last ``_TAIL_DRAWS`` of them it is taken for exponential:
-    Laplace noise has that tail, Gaussian noise a shorter one.
+    The k-th smallest of N draws of |error| covers a new one with a probability of at least c unless k or more of the
+    draws lie within c's quantile: a binomial event. k is the least for which that has a probability of at most
+    1 − ``_CERTAINTY``. Where the draws do not reach that far, the tail is taken for exponential from the last width
+    that they tell: the logarithm of a log-concave tail bends down from there.
     """
-    draws = deviations.shape[1]
-    simulated = max(1 - _TAIL_DRAWS / draws, 0.5)
-    level = min(confidence, simulated)
-    widths = np.asarray(np.quantile(np.abs(deviations), level, axis=1), dtype=np.float64)
-    return widths * (np.log(1 - confidence) / np.log(1 - simulated) if confidence > simulated else 1.0)
+    draws = errors.shape[1]
+    if draws <= _TAIL_DRAWS:  # so few tell no width
+        return np.full(len(errors), np.nan)
+
+    def place(level: float) -> int:
+        return int(np.ceil(bdtrik(_CERTAINTY, draws, level)))
+
+    level = confidence
+    if place(level) >= draws:
+        level = 1 - _TAIL_DRAWS / draws
+    widths = np.asarray(np.partition(np.abs(errors), place(level), axis=1)[:, place(level)], dtype=np.float64)
+    widths *= 1 + _ROUNDING
+    return widths * (np.log(1 - confidence) / np.log(1 - level) if confidence > level else 1.0)
 
 
 @dataclass(frozen=True, eq=False)

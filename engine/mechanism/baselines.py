@@ -1,20 +1,23 @@
 """What the batch would cost without a strategy: three alternatives, priced at the same (ε, δ).
 
-Each alternative may choose between Laplace and Gaussian noise when δ > 0, as tacit does, so that a
-comparison shows what the strategy is worth and not what the calibration is worth.
+Each alternative may choose between Laplace and Gaussian noise when δ > 0, and has Laplace noise on the integers where
+its questions are whole counts, as tacit does, so that a comparison shows what the strategy is worth and not what the
+calibration is worth.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.mechanism.calibrate import analytic_sigma
+from tacit.engine.mechanism.noise import variance
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.errors import ProgrammingError
 
@@ -60,40 +63,51 @@ def _results(workloads: Sequence[TableWorkload], rows: int, amount: Amount) -> V
     size = np.zeros(rows)
     for workload in workloads:
         size[workload.rows] = row_peaks(workload.matrix)
-    both = [_column_norms(workload.matrix, size[workload.rows]) for workload in workloads]
-    norms = {1: [first for first, _ in both], 2: [second for _, second in both]}
+    norms = [_column_norms(workload.matrix, size[workload.rows]) for workload in workloads]
     return size * _noise(workloads, norms, amount)
 
 
-def _column_norms(matrix: NDArray[np.float64], size: Vector) -> tuple[float, float]:
-    """The largest L1 and L2 norm of a column once every row is divided by its size; some rows at a time."""
+class _Norms(NamedTuple):
+    """Of the questions that are asked of one table: the largest norms of a column, and whether all are integers."""
+
+    first: float
+    second: float
+    integers: bool
+
+
+def _column_norms(matrix: NDArray[np.float64], size: Vector) -> _Norms:
+    """Once every row is divided by its size; some rows at a time."""
     first, second = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[1])
+    integers = True
     for start in range(0, len(matrix), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         part = np.abs(matrix[rows]) / size[rows, None]
         first += part.sum(axis=0)
         second += np.einsum("ij,ij->j", part, part)
-    return float(first.max(initial=0.0)), float(np.sqrt(second.max(initial=0.0)))
+        integers = integers and np.array_equal(part, np.rint(part))
+    return _Norms(float(first.max(initial=0.0)), float(np.sqrt(second.max(initial=0.0))), integers)
 
 
 def _histogram(workloads: Sequence[TableWorkload], rows: int, amount: Amount) -> Vector:
-    noise = _noise(workloads, {1: [1.0] * len(workloads), 2: [1.0] * len(workloads)}, amount)
+    noise = _noise(workloads, [_Norms(1.0, 1.0, integers=True)] * len(workloads), amount)
     result = np.zeros(rows)
     for workload in workloads:
         result[workload.rows] = noise * row_norms(workload.matrix)
     return result
 
 
-def _noise(workloads: Sequence[TableWorkload], norms: dict[int, list[Any]], amount: Amount) -> float:
+def _noise(workloads: Sequence[TableWorkload], norms: Sequence[_Norms], amount: Amount) -> float:
     """The smaller standard deviation of Laplace and Gaussian noise; one unit may own rows in every table."""
-    reach = {
-        order: [w.rows_per_unit * float(v) for w, v in zip(workloads, norms[order], strict=True)] for order in (1, 2)
-    }
-    laplace = float(np.sqrt(2)) * sum(reach[1]) / float(amount.epsilon)
+    if not workloads:
+        return 0.0
+    rows = [workload.rows_per_unit for workload in workloads]
+    scale = sum(k * norm.first for k, norm in zip(rows, norms, strict=True)) / float(amount.epsilon)
+    whole = all(workload.one_row == 1 and norm.integers for workload, norm in zip(workloads, norms, strict=True))
+    laplace = math.sqrt(variance("laplace", scale)) if whole else math.sqrt(2) * scale
     if amount.delta == Decimal(0):
         return laplace
     sigma = analytic_sigma(float(amount.epsilon), float(amount.delta))
-    return min(laplace, sigma * float(np.linalg.norm(reach[2])))
+    return min(laplace, sigma * float(np.linalg.norm([k * norm.second for k, norm in zip(rows, norms, strict=True)])))
 
 
 def _restricted(workload: TableWorkload, rows: NDArray[np.int64]) -> TableWorkload:

@@ -29,9 +29,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from scipy.special import log_ndtr
 from tacit.engine.accounting.amounts import to_delta, to_epsilon
-from tacit.engine.mechanism.noise import laplace_epsilon
+from tacit.engine.mechanism.noise import geometric_variance, laplace_epsilon
+from tacit.engine.search.bounds import direction_bound
 from tacit.engine.strategy import Strategy
 from tacit.errors import InternalError
 
@@ -104,3 +106,29 @@ def total_error(strategy: Strategy, epsilon: Any, delta: Any = 0) -> float:
     if d == 0:
         return 2 * strategy.error / float(e) ** 2
     return analytic_sigma(float(e), float(d)) ** 2 * strategy.error
+
+
+def least_error(workload: Any, epsilon: Any, rows_per_unit: int = 1) -> float:
+    """No ε-private mechanism answers W x with a smaller sum of squared errors, whatever it does.
+
+    The error is the expected one in the worst case over x, or on average over all x up to a bound that grows. For one
+    count it is v(ε) = 2p/(1 − p)², p = e^−ε, the variance of geometric noise; for W it is at least
+    v(ε)·Σ_k max_j (u_k·w_j)², w_j the columns of W, for every orthonormal basis u (``bounds.direction_bound``).
+
+    Proof. *One count.* Translating count and answer together and averaging over all translations keeps privacy and
+    does not raise the worst error, so the answer may be taken for the count plus noise that does not depend on it.
+    Given the noise's fractional part φ, its law on φ + Z has neighbouring ratios of at most e^ε. A second moment is
+    linear in the law, so its least value is at one whose ratios are all e^ε or e^−ε with a single peak: a geometric
+    law on both sides of φ or of φ − 1, whose second moment is v(ε) + φ² or v(ε) + (1 − φ)². *Many queries.*
+    ‖error‖² = Σ_k (u_k·error)². In direction k, u_k·M(x) is an ε-private estimate of u_k·W x, which moves by
+    u_k·w_j with every unit in cell j: that is a count, times |u_k·w_j|. Averaged over a growing box of x, all
+    directions have their error at once. *Units of k rows* may move a cell by k, so the same holds for counts of k.
+
+    Disjoint counts with geometric noise attain it. It needs unbounded counts: on few rows a mechanism may guess. For
+    δ > 0 no bound of this kind with its constants is known.
+
+    >>> round(least_error([[1, 0], [0, 1]], epsilon=1.0), 6)  # two disjoint counts
+    3.682694
+    """
+    W = np.asarray(workload, dtype=np.float64)
+    return rows_per_unit**2 * geometric_variance(float(to_epsilon(epsilon))) * direction_bound(W)

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
 from tacit.engine.linalg import row_peaks
-from tacit.engine.mechanism.lattice import round_strategy
+from tacit.engine.measures import Measure, for_rows_per_unit, row_scales, share_root
+from tacit.engine.mechanism.lattice import Lattice, round_strategy
 from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
 from tacit.engine.mechanism.table_workload import TableWorkload
+from tacit.engine.mechanism.whole import on_integers
+from tacit.engine.search.named import data_dependent_strategies
 from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
@@ -26,11 +29,13 @@ class PlanOptions:
     """What a caller may say about a plan beyond the tables' workloads."""
 
     weights: NDArray[np.float64] | None = field(default=None, repr=False)
-    """How much the squared error of each row of the batch counts; by default all count the same."""
+    """How much the error of each row of the batch counts in the measure; by default all count the same."""
     strategy: str | None = None
     """The name of one strategy, for every table; by default the best that ``optimize`` finds."""
     rows: int | None = None
     """How many rows the batch has; by default up to the last one that a workload names."""
+    measure: Measure = "total"
+    """What is minimised: the sum of squared errors, the largest of them, or the sum of standard errors."""
 
 
 DEFAULT = PlanOptions()
@@ -39,9 +44,14 @@ DEFAULT = PlanOptions()
 def choose_plan(
     workloads: Sequence[TableWorkload], epsilon: Any, delta: Any = 0, options: PlanOptions = DEFAULT
 ) -> JointPlan:
-    """The plan with the smallest total error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced."""
+    """The plan with the smallest error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced.
+
+    Strategies of small integers are priced too (``whole``): they gain with ε, so another ε may have another plan.
+    """
     amount = to_amount(epsilon, delta)
     plans = _plans_of_every_kind(workloads, amount.delta, options)
+    if options.strategy is None:
+        plans = [on_integers(plan, float(amount.epsilon)) for plan in plans]
     return min(plans, key=lambda plan: plan.total_error(*amount))
 
 
@@ -56,8 +66,15 @@ def choose_plan_for_error(
 ) -> tuple[JointPlan, Decimal]:
     """The plan that gets the rows of ``target`` (default: all) within ±error with the smallest ε, and that ε."""
     plans = _plans_of_every_kind(workloads, to_delta(delta), options)
-    priced = [(plan.least_epsilon(error, confidence, delta, target), plan) for plan in plans]
-    reached = [(epsilon, plan) for epsilon, plan in priced if epsilon is not None]
+
+    def priced(plans: Sequence[JointPlan]) -> list[tuple[Decimal, JointPlan]]:
+        listed = [(plan.least_epsilon(error, confidence, delta, target), plan) for plan in plans]
+        return [(epsilon, plan) for epsilon, plan in listed if epsilon is not None]
+
+    reached = priced(plans)
+    if options.strategy is None:
+        others = [(on_integers(plan, float(epsilon)), plan) for epsilon, plan in reached]
+        reached += priced([other for other, plan in others if other is not plan])
     if not reached:
         raise unreachable(error)
     epsilon, plan = min(reached, key=lambda pair: pair[0])
@@ -68,16 +85,26 @@ def plan_release(workloads: Sequence[TableWorkload], *, privacy: Privacy, option
     """The best joint plan of one kind.
 
     What is minimised is the sum of squared errors after dividing each row by its largest absolute entry,
-    times the row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry.
+    times the row's weight; so a row enters ``optimize`` multiplied by √weight / largest entry. For other measures see
+    ``measures``.
     """
+    if options.strategy in data_dependent_strategies():
+        raise NotSupportedError(
+            f'strategy "{options.strategy}" has no questions before it sees the data, so no such plan can be made\n'
+            "hint: plan_in_stages and measure_in_stages run it"
+        )
     rows = _row_count(workloads, options.rows)
     weights = _checked_weights(options.weights, rows)
-    scales = [np.sqrt(weights[workload.rows]) / row_peaks(workload.matrix) for workload in workloads]
-    strategies = [
-        optimize(_scaled(workload.matrix, scale), privacy=privacy, strategy=options.strategy)
-        for workload, scale in zip(workloads, scales, strict=True)
+    factors = [
+        row_scales(weights[workload.rows], options.measure) / row_peaks(workload.matrix) for workload in workloads
     ]
-    return assemble(workloads, strategies, scales, privacy=privacy, rows=rows)
+    strategies = [
+        optimize(
+            _scaled(workload.matrix, factor), privacy=privacy, strategy=options.strategy, objective=options.measure
+        )
+        for workload, factor in zip(workloads, factors, strict=True)
+    ]
+    return assemble(workloads, strategies, factors, privacy=privacy, rows=rows, measure=options.measure)
 
 
 def assemble(
@@ -87,15 +114,21 @@ def assemble(
     *,
     privacy: Privacy,
     rows: int,
+    measure: Measure = "total",
 ) -> JointPlan:
     """Round every table's strategy to its lattice and share the budget among the tables."""
-    shares = _shares([w.rows_per_unit**2 * s.error for w, s in zip(workloads, strategies, strict=True)], privacy)
+    values = [for_rows_per_unit(s.error, w.rows_per_unit, measure) for w, s in zip(workloads, strategies, strict=True)]
+    shares = _shares(values, privacy, measure)
     with one_blas_thread():
         parts = tuple(
-            TablePlan(workload, s, round_strategy(s.L, workload.matrix, privacy, row_weights=scale), scale, share)
+            TablePlan(workload, s, _rounded(workload, s, scale), scale, share)
             for workload, s, scale, share in zip(workloads, strategies, scales, shares, strict=True)
         )
-    return JointPlan(privacy, parts, rows)
+    return JointPlan(privacy, parts, rows, measure)
+
+
+def _rounded(workload: TableWorkload, s: Strategy, scale: Vector) -> Lattice:
+    return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1)
 
 
 def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
@@ -117,13 +150,12 @@ def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, opt
     return plans
 
 
-def _shares(errors: Sequence[float], privacy: Privacy) -> list[Fraction]:
-    """The shares that attain ``plan.joint_error``: proportional to the cube (square) root, as exact
-    fractions summing to 1."""
-    if not errors:
+def _shares(values: Sequence[float], privacy: Privacy, measure: Measure) -> list[Fraction]:
+    """The shares that attain ``measures.joint``, as exact fractions summing to 1."""
+    if not values:
         return []
-    power = 3 if privacy == "pure" else 2
-    roots = [e ** (1 / power) for e in errors]
+    root = share_root(privacy, measure)
+    roots = [value**root for value in values]
     parts = [max(1, round(2**30 * root / sum(roots))) for root in roots]
     return [Fraction(p, sum(parts)) for p in parts]
 

@@ -4,6 +4,10 @@ Rounding the entries of a thin L would turn its row space away from W and bias e
 first written as C·R over an integer row basis R of the workload and only C is rounded: L̃ = C̃·R has W in
 its row space as before. A square or tall L of full column rank spans everything and its entries may be
 rounded directly.
+
+An L that is a multiple of a matrix of small integers is that matrix: the size of L means nothing to the answers. Over
+whole counts its L·x are integers, and geometric noise on the integers themselves has less variance than noise on a fine
+lattice (``noise.variance``).
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ _ACCEPTED_RESIDUAL = 1e-9
 _LARGEST_RESIDUAL = 1e-6
 _SMALL_DENOMINATOR = 2**20
 _LARGEST_INTEGER = 2**30
+_LARGEST_ENTRY = 2**10
+"""Of a matrix of small integers: on a lattice of a thousandth of the sensitivity, noise is next to continuous."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +81,21 @@ def round_strategy(
     W: NDArray[np.float64],
     privacy: Privacy,
     row_weights: NDArray[np.float64] | None = None,
+    *,
+    whole: bool = False,
 ) -> Lattice:
     """The cheapest rounding of L that keeps W in its row space and costs at most 0.1% in error.
 
     ``row_weights`` multiply the rows of W when that cost is judged: the error that is minimised is usually
-    not that of the raw rows.
+    not that of the raw rows. ``whole`` says that x holds whole rows and no fractions of them: then Laplace noise goes
+    on the integers themselves where L is a multiple of small ones.
     """
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
     B = W if is_identity(L) else rebuild(W, L)
     reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
-    for L_int, exponent in _roundings(L, W, privacy):
+    for L_int, exponent in _roundings(L, W, privacy, whole=whole):
         rounded = L_int.astype(np.float64)
         np.ldexp(rounded, exponent, out=rounded)
         B_rounded = B if np.array_equal(rounded, L) else rebuild(W, rounded)
@@ -111,7 +120,8 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     the L1 (pure) or L2 (approximate) norm, and k rows by at most k·one_row·norm. Division by one_row·2^s
     followed by rounding gives integers y with |y_i − y'_i| < |v_i − v'_i|/(one_row·2^s) + 1, so over r
     coordinates the distance is at most k·norm/2^s + r in L1 and k·norm/2^s + √r in L2 (Minkowski); without
-    division it is exactly k·norm. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
+    division nothing is rounded and it is exactly k·norm, however small the integers are: 1 for a histogram of
+    whole rows. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
     plan and on ε only, never on x.
     """
     r = lattice.L_int.shape[0]
@@ -137,10 +147,29 @@ def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> f
     return float(np.sum(np.square(weights * row_norms(B))))
 
 
+def integer_multiple(L: NDArray[np.float64], largest: int = _LARGEST_ENTRY) -> NDArray[np.int64] | None:
+    """The matrix of integers without a common divisor that L is a multiple of; None if some would be above ``largest``.
+
+    The entries may carry a few roundings: a strategy whose sensitivity was brought to 1 holds thirds.
+    """
+    values = np.unique(np.abs(L))
+    if values.size > largest + 1 or not values.any():
+        return None
+    least = values[values > 0][0]
+    if values[-1] > (1 + largest) * least:
+        return None
+    integers = _integer_row(values)
+    if integers is None or int(integers.max()) > largest:
+        return None
+    return np.asarray(np.sign(L).astype(np.int64) * integers[np.searchsorted(values, np.abs(L))])
+
+
 def _roundings(
-    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy
+    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy, *, whole: bool
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     size = sensitivity(L, privacy)
+    if whole and privacy == "pure" and (integers := integer_multiple(L)) is not None:
+        yield integers, 0
     if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
         yield _round(L, size, BITS)
     over_basis = _round_over_basis(L, W, size)

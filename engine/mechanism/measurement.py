@@ -22,6 +22,7 @@ from tacit.engine.mechanism.noise import Kind, variance
 from tacit.errors import LedgerError
 
 _FORMAT = 1
+_STAGED_FORMAT = 2
 _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
 _CACHED_ENTRIES = 1 << 16
@@ -138,10 +139,34 @@ def unpack_with_cells(payload: bytes) -> tuple[tuple[Measurement, ...], tuple[An
     """The release, and the description of each measurement's cells as it was given to ``pack``."""
     try:
         content = json.loads(payload)
+        if content["format"] == _STAGED_FORMAT:
+            raise LedgerError("a stored release has questions that were chosen by the data: it is read by itself only")
         if content["format"] != _FORMAT:
             raise LedgerError("a stored release was written by a newer version of tacit")
         measurements = tuple(Measurement.from_json(m) for m in content["measurements"])
         return measurements, tuple(content.get("cells", ()))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise LedgerError(_DAMAGED) from None
+
+
+def pack_staged(strategy: str, tables: Sequence[Sequence[Measurement]]) -> bytes:
+    """A release whose questions were chosen by the data, as bytes.
+
+    It has a form of its own, which ``unpack`` refuses: least squares over it and other releases would take its noise
+    for independent of its questions.
+    """
+    listed = [[m.to_json() for m in measurements] for measurements in tables]
+    content = {"format": _STAGED_FORMAT, "strategy": strategy, "tables": listed}
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def unpack_staged(payload: bytes, strategy: str) -> tuple[tuple[Measurement, ...], ...]:
+    """The release that ``pack_staged`` wrote for this strategy; LedgerError for anything else."""
+    try:
+        content = json.loads(payload)
+        if content["format"] != _STAGED_FORMAT or content["strategy"] != strategy:
+            raise LedgerError(_DAMAGED)
+        return tuple(tuple(Measurement.from_json(m) for m in measurements) for measurements in content["tables"])
     except (KeyError, TypeError, ValueError, RecursionError):
         raise LedgerError(_DAMAGED) from None
 

@@ -17,6 +17,10 @@ from tacit.errors import InternalError
 
 Kind = Literal["laplace", "gaussian"]
 
+LARGEST_EXPONENT = 20.0
+"""Noise that is zero but once in e⁴⁰ draws is given that variance and no smaller one: answers are divided by it, and
+they are floats, whose rounding is about as large."""
+
 
 def add_laplace(values: NDArray[np.int64], scale: float, *, sensitivity: int, epsilon: Fraction) -> NDArray[np.int64]:
     """``values`` plus independent discrete Laplace noise: P(k) ∝ exp(−|k|/scale).
@@ -47,10 +51,21 @@ def laplace_epsilon(scale: float, sensitivity: int) -> Fraction:
 
 
 def variance(kind: Kind, scale: float) -> float:
-    """The variance of one draw, in squared lattice steps (of a discrete Gaussian: an upper bound, tight)."""
+    """The variance of one draw, in squared lattice steps (of a discrete Gaussian: an upper bound, tight).
+
+    Laplace noise of scale b on the integers has 2p/(1 − p)² = ½/sinh²(1/2b), p = e^(−1/b): less than the 2b² of the
+    continuous noise, by a factor of 1.09 at b = 1, 1.38 at ½ and 3.3 at ¼.
+    """
     if kind == "gaussian":
         return scale**2
-    return 0.5 / math.sinh(0.5 / scale) ** 2 if scale < 1e6 else 2 * scale**2
+    if scale > 1e6:
+        return 2 * scale**2
+    return 0.5 / math.sinh(min(0.5 / scale, LARGEST_EXPONENT)) ** 2
+
+
+def geometric_variance(epsilon: float) -> float:
+    """2p/(1 − p)², p = e^(−ε), without the floor of ``variance``: for bounds, which may be too low but not too high."""
+    return 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
 
 
 def _run(measurement: Any, values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
 from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
-from tacit.engine.linalg import row_norms
-from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
+from tacit.engine.linalg import row_norms, row_peaks
+from tacit.engine.measures import Measure, for_rows_per_unit, joint, measured
+from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale, least_error
 from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
+from tacit.engine.mechanism.lattice_widths import COARSE
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.noise import Kind, variance
+from tacit.engine.mechanism.noise import Kind, geometric_variance, variance
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.across import Share, joint_bound
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import PrivacyParameterError
+from tacit.process import one_blas_thread
 
 Vector = NDArray[np.float64]
 
@@ -77,6 +80,11 @@ class Calibrated:
     def real_scale(self) -> float:
         return math.ldexp(self.scale, self.step)
 
+    @property
+    def steps(self) -> float:
+        """How far apart the values of the noise are, in units of its scale."""
+        return 1 / self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class JointPlan:
@@ -86,6 +94,8 @@ class JointPlan:
     parts: tuple[TablePlan, ...]
     rows: int
     """How many rows the batch has; rows that no part answers are exactly zero."""
+    measure: Measure = "total"
+    """What was minimised, and what ``error`` and ``lower_bound`` are in."""
 
     @property
     def name(self) -> str:
@@ -98,14 +108,26 @@ class JointPlan:
 
     @cached_property
     def error(self) -> float:
-        """The figure that was minimised: total_error is 2·error/ε² (pure) or σ²·error (approximate)."""
-        return joint_error([p.workload.rows_per_unit**2 * p.strategy.error for p in self.parts], self.privacy)
+        """What was minimised: its squared errors times 2/ε² (pure; on integers less) or σ² are the answers'."""
+        return joint(
+            [for_rows_per_unit(p.strategy.error, p.workload.rows_per_unit, self.measure) for p in self.parts],
+            self.privacy,
+            self.measure,
+        )
 
     @cached_property
     def lower_bound(self) -> float:
-        """No plan of this kind with these cells has a smaller ``error``, nor one that mixes tables (``across``)."""
+        """No plan of this kind with these cells has a smaller ``error``, nor one that mixes tables (``across``).
+
+        For other measures than the total over several tables it is weaker: each table's own at the whole budget.
+        """
         if not self.parts:
             return 0.0
+        if self.measure != "total":
+            bounds = [
+                for_rows_per_unit(p.strategy.lower_bound, p.workload.rows_per_unit, self.measure) for p in self.parts
+            ]
+            return min(max(bounds) if self.measure == "largest" else sum(bounds), self.error)
         shares = [
             Share(p.workload.matrix * p.row_weights[:, None], p.workload.rows_per_unit, p.strategy.lower_bound)
             for p in self.parts
@@ -125,11 +147,42 @@ class JointPlan:
         return result
 
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
-        """The expected sum of squared errors of the scaled and weighted rows: what was minimised."""
-        return sum(
-            noise.stddev**2 * float(np.sum((part.row_weights * row_norms(part.lattice.B)) ** 2))
+        """The expected sum of squared errors of the scaled and weighted rows; of another ``measure``, its value."""
+        scaled = [
+            noise.stddev * part.row_weights * row_norms(part.lattice.B)
             for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
-        )
+        ]
+        return measured(np.concatenate(scaled or [np.zeros(0)]), self.measure)
+
+    def least_of_kind(self, epsilon: Any, delta: Any = 0) -> float:
+        """No plan with this kind of noise and these cells has a smaller ``total_error`` at (ε, δ).
+
+        Noise on integers of norm c has h(ε/kc) of the variance of continuous noise (``whole``), k rows being one unit;
+        h falls with its argument, and no norm is below 1.
+        """
+        amount = self._asked(epsilon, delta)
+        if self.privacy == "approximate":
+            stddev = analytic_sigma(float(amount.epsilon), float(amount.delta))
+        else:
+            rows = [part.workload.rows_per_unit for part in self.parts if part.workload.one_row == 1]
+            per_row = float(amount.epsilon) / min(rows, default=1)
+            share = geometric_variance(per_row) * per_row**2 / 2 if rows else 1.0
+            stddev = math.sqrt(2 * share) / float(amount.epsilon)
+        return self.lower_bound * (stddev if self.measure == "absolute" else stddev**2)
+
+    def least_of_all(self, epsilon: Any) -> float:
+        """No ε-private mechanism at all has a smaller ``total_error`` at ε: see ``calibrate.least_error``.
+
+        A row of the batch reads one table, so the tables have directions of their own, and what they need adds up.
+        Of other measures than the total, the value at what each row needs by itself.
+        """
+        scaled = [(p.workload.matrix * p.row_weights[:, None], p.workload.rows_per_unit) for p in self.parts]
+        if self.measure != "total":
+            one_count = math.sqrt(geometric_variance(float(to_amount(epsilon, 0).epsilon)))
+            alone = [one_count * k * row_peaks(W) for W, k in scaled]
+            return measured(np.concatenate(alone or [np.zeros(0)]), self.measure)
+        with one_blas_thread():
+            return sum(least_error(W, epsilon, k) for W, k in scaled)
 
     def epsilon_for(
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
@@ -147,13 +200,18 @@ class JointPlan:
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal | None:
         """The ε of ``epsilon_for``; None if no ε that is tried is large enough."""
-        wanted = to_error(error)
-        unit = self._unit_widths(confidence)
+        wanted, level = to_error(error), to_confidence(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
+        unit = self._unit_widths(level)
 
         def enough(epsilon: float | Decimal) -> bool:
-            widths = self._scaled(unit, self.calibrate(epsilon, delta))[picked]
-            return bool(widths.max(initial=0.0) <= wanted)
+            noises = self.calibrate(epsilon, delta)
+            widths = self._scaled(unit, noises)[picked]
+            if bool(widths.max(initial=0.0) <= wanted):
+                return True
+            if not _coarse(noises):
+                return False
+            return bool(self._widths(noises, level)[picked].max(initial=0.0) <= wanted)
 
         low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
         if not enough(math.exp(high)):
@@ -182,6 +240,10 @@ class JointPlan:
         if self.privacy == "pure":
             return tuple(_calibrate_laplace(part, Fraction(amount.epsilon)) for part in self.parts)
         return _calibrate_gaussian(self.parts, amount)
+
+    def is_coarse(self, epsilon: Any, delta: Any = 0) -> bool:
+        """Whether some noise is so small beside its lattice that widths fall in jumps and not as 1/ε."""
+        return _coarse(self.calibrate(epsilon, delta))
 
     def rho(self, epsilon: Any, delta: Any = 0) -> Decimal:
         """What a release at (ε, δ) costs in zCDP: see ``composition``."""
@@ -218,8 +280,19 @@ class JointPlan:
                 raise PrivacyParameterError(f"no release can be made at {name} = {asked:g}; {least:g} is the least")
         return amount
 
-    def _unit_widths(self, confidence: float) -> list[Vector]:
-        level = to_confidence(confidence)
+    def _widths(self, noises: Sequence[Calibrated], level: float) -> Vector:
+        result = np.zeros(self.rows)
+        for part, noise in zip(self.parts, noises, strict=True):
+            B = noise.real_scale * part.lattice.B
+            if noise.kind == "laplace":
+                widths = half_widths(B, None, level, np.full(B.shape[1], noise.steps))
+            else:
+                widths = half_widths(np.zeros((len(B), 1)), row_norms(B), level)
+            result[part.workload.rows] = widths
+        return result
+
+    def _unit_widths(self, level: float) -> list[Vector]:
+        """The widths for noise of scale one on a fine lattice."""
         if self.privacy == "pure":
             return [half_widths(part.lattice.B, None, level) for part in self.parts]
         none = np.zeros((1, 1))
@@ -227,9 +300,11 @@ class JointPlan:
         return [z * row_norms(part.lattice.B) for part in self.parts]
 
     def _scaled(self, unit_widths: list[Vector], noises: tuple[Calibrated, ...]) -> Vector:
+        """Widths that hold on any lattice (``lattice_widths``): those of fine ones, and half of the largest step."""
         result = np.zeros(self.rows)
         for part, width, noise in zip(self.parts, unit_widths, noises, strict=True):
-            result[part.workload.rows] = noise.real_scale * width
+            half_step = 0.5 * noise.steps * row_peaks(part.lattice.B) if noise.kind == "laplace" else 0.0
+            result[part.workload.rows] = noise.real_scale * (width + half_step)
         return result
 
 
@@ -279,6 +354,10 @@ def _calibrate_gaussian(parts: Sequence[TablePlan], amount: Amount) -> tuple[Cal
     )
 
 
+def _coarse(noises: Sequence[Calibrated]) -> bool:
+    return any(noise.kind == "laplace" and noise.steps >= COARSE for noise in noises)
+
+
 def _fitting(scale: float) -> float:
     if scale > _LARGEST_SCALE:
         raise PrivacyParameterError("epsilon is too small for a batch of this size: no release can hold such noise")
@@ -288,12 +367,6 @@ def _fitting(scale: float) -> float:
 def _step(part: TablePlan, resolution: Resolution) -> int:
     """x counts in 1/one_row, so dividing by one_row is no change of scale; only the rest of the shift is."""
     return part.lattice.exponent + resolution.shift - (part.workload.one_row.bit_length() - 1)
-
-
-def joint_error(errors: Sequence[float], privacy: Privacy) -> float:
-    """The smallest Σ error_t/share_t² (pure) or Σ error_t/share_t (approximate) over shares that sum to one."""
-    power = 3 if privacy == "pure" else 2
-    return float(sum(e ** (1 / power) for e in errors) ** power)
 
 
 def _digest(lattice: Lattice) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from tacit.engine.accounting.amounts import to_amount
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
+from tacit.engine.mechanism.stages import StagedPlan, estimated_cells, measure_in_stages
 from tacit.engine.mechanism.table_workload import TableWorkload
+from tacit.engine.search.data_dependent import DataDependent
 from tacit.engine.strategy import Strategy
 from tacit.errors import ProgrammingError
 
@@ -22,8 +25,11 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     approximate one needs δ > 0. Nothing is recorded: releases add up, and adding them up is the caller's
     duty.
 
-    Guarantee: as ``mechanism.measure``, for neighbours that differ by one unit in one cell.
+    Guarantee: as ``mechanism.measure``, for neighbours that differ by one unit in one cell; of a strategy that looks
+    at the data, as ``mechanism.stages``.
     """
+    if isinstance(s, DataDependent):
+        return _release_in_stages(s, x, to_amount(epsilon, delta).epsilon)
     W = s.B @ s.L
     amount = to_amount(epsilon, delta)
     rows = np.flatnonzero(np.abs(W).max(axis=1, initial=0.0))
@@ -38,3 +44,15 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     answers = np.zeros(W.shape[0])
     answers[rows] = plan.parts[0].lattice.B @ measurement.values
     return answers
+
+
+def _release_in_stages(s: DataDependent, x: Any, epsilon: Decimal) -> NDArray[np.float64]:
+    W = s.workload
+    rows = np.flatnonzero(W.any(axis=1))
+    counts = integer_vector(x, W.shape[1])
+    if not rows.size:
+        return np.zeros(W.shape[0])
+    some = DataDependent(s.name, s.settings, W[rows], s.weights[rows])
+    plan = StagedPlan(s.name, (TableWorkload(W[rows], rows.astype(np.int64)),), (some,))
+    (measurements,) = measure_in_stages(plan, [counts], epsilon)
+    return np.asarray(W @ estimated_cells(s.name, measurements))

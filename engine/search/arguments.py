@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tacit.engine.search.named import NAMED, Maker, strategies
+from tacit.engine.measures import Objective
+from tacit.engine.search.named import MAKERS, strategies
 from tacit.engine.search.options import Options
 from tacit.engine.strategy import Matrix, Vector
 from tacit.errors import ProgrammingError
 
 _LEAST_WHOLE = {"branching": 2, "start": 0, "inner": 0, "iterations": 0}
 """Least values of whole-numbered parameters, 1 for all others; no iteration at all gives the start point."""
-_MAY_BE_ZERO = ("gamma",)
+_MAY_BE_ZERO = ("gamma", "margin")
 """Real-numbered parameters that may be 0; all others are above it."""
 _EXTREME = 499
 """Power of two that the largest entry of a workload may reach, up or down: beyond it squares leave the floats."""
 _WEIGHTS = (1e-100, 1e100)
+_SIZES = (1e-45, 1e45)
 _RATIO = 1e60
 """Of the largest to the least weight; beyond it the error of the lighter query does not register at all."""
 
@@ -62,6 +67,27 @@ def checked_weights(weights: ArrayLike | None, queries: int) -> Vector:
     return omega
 
 
+def weights_of_sizes(sizes: ArrayLike | None, objective: str, queries: int) -> Vector:
+    """1/size², which makes the sum of squared errors one of squared relative errors; ones for other objectives."""
+    if objective != "relative":
+        if sizes is not None:
+            raise ProgrammingError('sizes belong to objective="relative": write that, or leave sizes out')
+        return np.ones(queries)
+    if sizes is None:
+        raise ProgrammingError(
+            'objective="relative" needs sizes, one positive number per query: how large its answer is expected to be'
+        )
+    expected = _array(sizes, "sizes are numbers, one per query")
+    if expected.shape != (queries,) or not np.isfinite(expected).all() or not (expected > 0.0).all():
+        raise ProgrammingError(f"sizes are positive numbers, one for each of the {queries} queries")
+    if expected.max() / expected.min() > _RATIO**0.5 or not _SIZES[0] <= expected.min() <= expected.max() <= _SIZES[1]:
+        raise ProgrammingError(
+            f"sizes are between {_SIZES[0]:g} and {_SIZES[1]:g}, the largest at most {_RATIO**0.5:g} times the least; "
+            f"these go from {expected.min():.3g} to {expected.max():.3g}"
+        )
+    return np.asarray(1.0 / expected**2)
+
+
 def check_range(workload: Matrix, weights: Vector) -> None:
     """A weighted squared error that a float can hold, however extreme entries and weights are together."""
     largest, most = max(float(workload.max()), -float(workload.min())), float(weights.max())
@@ -80,17 +106,19 @@ def check_choice(what: str, value: object, choices: Iterable[str]) -> None:
         raise ProgrammingError(f"{what} is one of {listed}; not {_shown(value)}")
 
 
-def check_options(options: Options) -> None:
-    """Every keyword of ``optimize``."""
+def checked_options(options: Options) -> Options:
+    """Every keyword of ``optimize``, with a strategy's own as plain numbers of Python: those of numpy overflow."""
     check_choice("privacy", options.privacy, ("pure", "approximate"))
-    check_choice("objective", options.objective, ("total", "largest"))
+    check_choice("objective", options.objective, get_args(Objective))
     _check_stops(options)
     _check_switches(options)
     if options.strategy is not None:
         check_choice("strategy", options.strategy, strategies())
-        _check_parameters(options.strategy, NAMED[options.strategy], options.parameters)
-    elif options.parameters:
+        parameters = _checked_parameters(options.strategy, MAKERS[options.strategy], options.parameters)
+        return replace(options, parameters=parameters)
+    if options.parameters:
         raise ProgrammingError(f"{', '.join(options.parameters)}: parameters belong to a strategy; name one")
+    return options
 
 
 def _check_stops(options: Options) -> None:
@@ -120,7 +148,7 @@ def _check_switches(options: Options) -> None:
         )
 
 
-def _check_parameters(strategy: str, maker: Maker, parameters: Mapping[str, object]) -> None:
+def _checked_parameters(strategy: str, maker: Callable[..., Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """A named strategy's own keywords: it must have them, and they are of the kind that its signature says."""
     kinds_by_name = {
         p.name: str(p.annotation) for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY
@@ -130,12 +158,15 @@ def _check_parameters(strategy: str, maker: Maker, parameters: Mapping[str, obje
         raise ProgrammingError(
             f"strategy {strategy!r} has no parameter {', '.join(wrong)}; it has {', '.join(kinds_by_name) or 'none'}"
         )
+    checked: dict[str, Any] = dict(parameters)
     for name, value in parameters.items():
         kinds = kinds_by_name[name].split(" | ")
         if value is None and "None" in kinds:
             continue
         if (expected := _expected(name, kinds[0], value)) is not None:
             raise ProgrammingError(f"{name} of strategy {strategy!r} is {expected}, not {_shown(value)}")
+        checked[name] = {"bool": bool, "int": int, "float": float}.get(kinds[0], str)(value)
+    return checked
 
 
 def _expected(name: str, kind: str, value: object) -> str | None:
@@ -146,6 +177,9 @@ def _expected(name: str, kind: str, value: object) -> str | None:
         least = _LEAST_WHOLE.get(name, 1)
         whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
         return None if whole else f"a whole number of at least {least}"
+    if kind.startswith("Literal["):
+        words = literal_eval(kind.removeprefix("Literal"))
+        return None if isinstance(value, str) and value in words else " or ".join(f'"{word}"' for word in words)
     zero = name in _MAY_BE_ZERO
     return None if _real(value, least=0.0, open_ended=not zero) else f"a number {'of at least' if zero else 'above'} 0"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from tacit.engine.search.data_dependent import DATA_DEPENDENT
 from tacit.engine.search.strategies.adaptive import adaptive
 from tacit.engine.search.strategies.coa import coa
 from tacit.engine.search.strategies.dual import dual
@@ -38,6 +39,10 @@ NAMED: dict[str, Maker] = {
     "free": free,
     "dual": dual,
 }
+"""Those that factor the workload."""
+
+MAKERS: dict[str, Callable[..., Any]] = {**NAMED, **DATA_DEPENDENT}
+"""All, with what takes their parameters."""
 
 
 def strategies() -> tuple[str, ...]:
@@ -46,4 +51,13 @@ def strategies() -> tuple[str, ...]:
     >>> "lrm" in strategies() and "coa" in strategies()
     True
     """
-    return tuple(NAMED)
+    return tuple(MAKERS)
+
+
+def data_dependent_strategies() -> tuple[str, ...]:
+    """Those of ``strategies()`` that look at the data with part of the budget: their error is not predicted.
+
+    >>> data_dependent_strategies()
+    ('dawa', 'mwem')
+    """
+    return tuple(DATA_DEPENDENT)

@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tacit.engine.search.arguments import check_options, check_range, checked_weights, checked_workload
+from tacit.engine.measures import Objective
+from tacit.engine.search.arguments import (
+    check_range,
+    checked_options,
+    checked_weights,
+    checked_workload,
+    weights_of_sizes,
+)
+from tacit.engine.search.data_dependent import DATA_DEPENDENT, data_dependent
+from tacit.engine.search.least_absolute import least_absolute
 from tacit.engine.search.least_total import least_total
 from tacit.engine.search.minimax import least_largest
-from tacit.engine.search.options import TARGET_GAP, Objective, Options
+from tacit.engine.search.options import TARGET_GAP, Options
 from tacit.engine.search.watch import Progress, Watch
 from tacit.engine.strategy import Matrix, Privacy, Strategy
 from tacit.process import one_blas_thread
@@ -25,6 +34,7 @@ def optimize(
     strategy: str | None = None,
     weights: ArrayLike | None = None,
     objective: Objective = "total",
+    sizes: ArrayLike | None = None,
     deadline: float | None = None,
     target_gap: float = TARGET_GAP,
     reduce: bool | None = None,
@@ -32,15 +42,23 @@ def optimize(
     cancel: Callable[[], bool] | None = None,
     **parameters: Any,
 ) -> Strategy:
-    """The strategy of least total squared error for a workload W (queries × cells).
+    """The strategy of least error, by default of least total squared error, for a workload W (queries × cells).
 
     Without ``strategy`` the workload is reduced exactly and a portfolio is searched; with a name from
     ``strategies()`` that one runs on W as given, as published, unless ``reduce=True``, and further keywords
-    are its own parameters (``gamma=`` and ``rank=`` of lrm, ``theta=`` and ``iterations=`` of coa).
+    are its own parameters (``gamma=`` and ``rank=`` of lrm, ``settings=`` and ``theta=`` of coa). "dawa" and
+    "mwem" look at the data when they run: what comes back has neither L nor a predicted error (``DataDependent``).
 
-    ``weights`` multiply the squared error of each query; ``objective="largest"`` minimises the largest of
-    them instead of their sum. ``error``, ``lower_bound`` and ``trace`` are then in that measure. Only their
-    ratios, at most 1e60, matter to the strategy.
+    ``objective`` is what is least, and ``error``, ``lower_bound`` and ``trace`` are in its measure. With e_i =
+    sensitivity²·‖B_i‖², the squared error of query i but for the noise's own constant, and ``weights`` ω_i:
+
+    - ``"total"``: Σ ω_i·e_i, the sum of squared errors;
+    - ``"largest"``: max ω_i·e_i;
+    - ``"absolute"``: Σ ω_i·√e_i, the sum of standard errors. The mean absolute error of a query is √e_i times a
+      constant: exactly under Gaussian noise, nearly under Laplace noise;
+    - ``"relative"``: Σ ω_i·e_i/size_i², where ``sizes`` says how large each query's answer is expected to be.
+
+    Only the ratios of the weights, at most 1e60, matter to the strategy.
 
     ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
     bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
@@ -59,18 +77,20 @@ def optimize(
     (4.0, 1.0)
     """
     W = checked_workload(workload)
-    omega = checked_weights(weights, len(W))
+    options = checked_options(
+        Options(privacy, strategy, objective, deadline, target_gap, reduce, progress, cancel, parameters)
+    )
+    omega = checked_weights(checked_weights(weights, len(W)) * weights_of_sizes(sizes, objective, len(W)), len(W))
     check_range(W, omega)
-    options = Options(privacy, strategy, objective, deadline, target_gap, reduce, progress, cancel, parameters)
-    check_options(options)
+    if strategy in DATA_DEPENDENT:
+        return data_dependent(W, omega, options)
     scale = _scale(W)
     W = W if scale == 1.0 else W / scale
     typical = math.ldexp(1.0, round(float(np.log2(omega).mean())))  # γ and θ of the strategies are absolute figures
-    unit = scale * scale * typical
+    unit = typical * (scale if objective == "absolute" else scale * scale)
     watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, unit), cancel=cancel)
-    solve = least_total if objective == "total" else least_largest
     with one_blas_thread():
-        result = solve(W, omega / typical, options, watch)
+        result = _SEARCH[objective](W, omega / typical, options, watch)
     return replace(
         result,
         B=result.B if scale == 1.0 else result.B * scale,
@@ -78,6 +98,14 @@ def optimize(
         lower_bound=result.lower_bound * unit,
         trace=tuple((s, e * unit, b * unit) for s, e, b in result.trace),
     )
+
+
+_SEARCH = {
+    "total": least_total,
+    "largest": least_largest,
+    "absolute": least_absolute,
+    "relative": least_total,
+}
 
 
 def _scale(W: Matrix) -> float:

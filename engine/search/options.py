@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from tacit.engine.measures import Objective
 from tacit.engine.search.watch import Progress
 from tacit.engine.strategy import Privacy
 
 TARGET_GAP = 1e-5
 """Where the default search stops: 0.001 % above the best bound it has proven."""
-
-Objective: TypeAlias = Literal["total", "largest"]
 
 
 @dataclass(frozen=True)

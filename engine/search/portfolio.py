@@ -99,7 +99,7 @@ PORTFOLIO: dict[Privacy, tuple[Family, ...]] = {
         Family("weighted", Shape.is_full_with_few_queries, weighted.search_full),
         Family("adaptive", Shape.is_stiff, _once("adaptive", adaptive)),
         Family("low-rank", Shape.always, low_rank.search_longer, full_effort=True),
-        Family("lrm", lrm.applies, _once("lrm", lrm.lrm), full_effort=True, leader="low-rank"),
+        Family("lrm", lrm.applies, lrm.search, full_effort=True, leader="low-rank"),
         Family("free", free.applies, free.search, full_effort=True),
     ),
 }

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tacit.engine import optimize, strategies
+from tacit.engine import optimize
+from tacit.engine.search.named import NAMED
 from tacit.errors import NotSupportedError, ProgrammingError
 
 from .test_strategies import KINDS, check
@@ -41,7 +42,7 @@ def test_tiny_entries_beside_ordinary_ones_neither_overflow_nor_vanish(privacy: 
         check(W, optimize(W, privacy=privacy))
 
 
-@pytest.mark.parametrize("objective", ["total", "largest"])
+@pytest.mark.parametrize("objective", ["total", "largest", "absolute"])
 @pytest.mark.parametrize("privacy", KINDS)
 def test_a_common_factor_of_the_weights_is_only_a_factor(privacy: str, objective: str) -> None:
     W, weights = prefix(5), np.array([1.0, 1.5, 0.25, 1.0, 1.0])
@@ -78,7 +79,7 @@ def test_weights_and_entries_that_are_extreme_together_are_refused(sign: int) ->
     assert optimize(W, weights=1.0 / weights).gap < 1.0
 
 
-@pytest.mark.parametrize("name", strategies())
+@pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("privacy", KINDS)
 def test_extreme_weights_are_taken(privacy: str, name: str) -> None:
     weights = np.array([1e60, 1.0, 1e30, 1.0])
@@ -153,10 +154,12 @@ WRONG_ARGUMENTS = [
     *[({"strategy": "lrm", "gamma": wrong}, "at least 0") for wrong in ("a", -1.0, np.nan, np.inf, None, True)],
     *[({"strategy": "lrm", "rank": wrong}, "whole number of at least 1") for wrong in (-1, 0, 2.0, "a", True)],
     *[({"strategy": "lrm", "rounds": wrong}, "at least 1") for wrong in (0, None, 1.5)],
+    *[({"strategy": "lrm", "starts": wrong}, "at least 1") for wrong in (0, -1, 2.5)],
     *[({"strategy": "coa", "iterations": wrong}, "at least 0") for wrong in (1.5, -3, "ten")],
     *[({"strategy": "coa", "theta": wrong}, "above 0") for wrong in (0.0, -1.0, "a", np.nan)],
     *[({"strategy": "coa", "inner": wrong}, "at least 0") for wrong in (-1, 0.5)],
     *[({"strategy": "coa", "homotopy": wrong}, "True or False") for wrong in ("no", 1)],
+    *[({"strategy": "coa", "settings": wrong}, '"program" or "paper"') for wrong in ("matlab", 1, ["paper"])],
     *[({"strategy": "esm", "smoothing": wrong}, "above 0") for wrong in (0, "a")],
     *[({"strategy": "esm", "theta": wrong}, "above 0") for wrong in (0, -1)],
     *[({"strategy": "hierarchical", "branching": wrong}, "at least 2") for wrong in (1, "a", 2.5)],
@@ -188,3 +191,10 @@ def test_arguments_of_other_number_types_are_taken() -> None:
         *({"strategy": name, "iterations": 0, "privacy": "approximate"} for name in ("coa", "esm")),
     ):
         check(W, optimize(W, **arguments))
+
+
+@pytest.mark.parametrize("rank", [np.uint8(7), np.int8(7), np.int64(7), 7])
+def test_numbers_of_numpy_are_numbers(rank: int) -> None:
+    """Small integers of numpy wrap around in products; they count as Python's."""
+    W = np.tril(np.ones((6, 40)))
+    assert optimize(W, strategy="lrm", rank=rank, starts=1, rounds=5).L.shape == (7, 40)

@@ -193,12 +193,26 @@ def test_which_measurements_an_answer_depends_on() -> None:
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
 def test_rounded_answers_state_their_error(scale: float) -> None:
     """For a whole truth and Laplace noise, the stated variance is at least the true one, and not much more."""
-    answer = estimate(np.eye(1), [_measured([[1]], [3], scale)]).rounded()
+    fine = 2**20
+    measured = Measurement(np.array([[fine]]), -20, np.array([3 * fine]), -20, "laplace", lattice_scale=scale * fine)
+    answer = estimate(np.eye(1), [measured]).rounded()
     t = 1 / (2 * answer.spreads[0].laplace[0, 0])
     true = np.cosh(t) / (2 * np.sinh(t) ** 2)
     assert true <= answer.stderr[0] ** 2 <= true + 1 / 12
     assert answer.covariance(0, 0)[0] == pytest.approx(answer.stderr[0] ** 2)
     assert answer.values[0] == 3
+
+
+@pytest.mark.parametrize("scale", [0.125, 0.25, 0.5, 1.0, 2.0, 5.0])
+def test_rounded_means_state_their_error(scale: float) -> None:
+    """The mean of two noisy counts may lie half way between whole numbers: every pair of noises, one by one."""
+    k = np.arange(-200, 201)
+    mass = np.exp(-np.abs(k) / scale)
+    mass /= mass.sum()
+    errors = [np.round(truth + (k[:, None] + k) / 2) - truth for truth in (6, 7)]  # halves go to even numbers
+    true = max(float((error**2 * mass[:, None] * mass).sum()) for error in errors)
+    answer = estimate(np.eye(1), [_measured([[1]], [6], scale)] * 2).rounded()
+    assert true <= answer.stderr[0] ** 2 <= true + 1 / 4
 
 
 def test_a_measurement_over_finer_cells() -> None:

@@ -142,8 +142,10 @@ def test_total_error_is_the_strategys(name: str, strategy: str | None) -> None:
 
 def test_the_papers_example_asks_the_two_halves() -> None:
     plan = plan_release([table_workload(paper())], privacy="pure")
-    assert plan.total_error(1) == pytest.approx(8, rel=1e-3)
-    assert plan.stderr(1) == pytest.approx([2, math.sqrt(2), math.sqrt(2)], rel=1e-3)
+    assert 2 * plan.error == pytest.approx(8, rel=1e-3), "the paper's figure, for continuous noise"
+    v = 2 * math.exp(-1) / (1 - math.exp(-1)) ** 2  # of geometric noise: the halves are whole counts
+    assert plan.total_error(1) == pytest.approx(4 * v, rel=1e-9)
+    assert plan.stderr(1) == pytest.approx(np.sqrt([2 * v, v, v]), rel=1e-9)
 
 
 def test_large_sums_do_not_drown_counts() -> None:
@@ -240,7 +242,7 @@ def test_epsilon_for_an_error(privacy: Privacy, error: float) -> None:
 
 
 def test_epsilon_for_an_error_is_refused_when_it_cannot_be() -> None:
-    plan = plan_release([table_workload(paper())], privacy="pure")
+    plan = plan_release([table_workload(paper(), one_row=16)], privacy="pure")
     with pytest.raises(PrivacyParameterError):
         plan.epsilon_for(1e-12)
     with pytest.raises(PrivacyParameterError):
@@ -280,7 +282,7 @@ def test_tiny_and_huge_epsilon() -> None:
     plan = plan_release([table_workload(prefix(4))], privacy="pure")
     (m,) = measure(plan, [np.arange(4)], Decimal("1e-12"))
     assert np.isfinite(m.values).all()
-    assert plan.stderr(Decimal("1e-12")).max() == pytest.approx(plan.stderr(1).max() * 1e12, rel=1e-2)
+    assert plan.stderr(Decimal("1e-12")).max() == pytest.approx(plan.stderr(0.001).max() * 1e9, rel=1e-2)
     (m,) = measure(plan, [np.arange(4)], 1e6)
     assert plan.parts[0].lattice.B @ m.values == pytest.approx([0, 1, 3, 6], abs=1e-3)
 
@@ -344,8 +346,21 @@ def test_noise_is_asked_for_exactly_what_was_calibrated(monkeypatch: pytest.Monk
         measure(plan, [np.array([1, 2, 3, 4])], 1)
 
 
+def test_whole_counts_are_exact_at_a_finite_epsilon() -> None:
+    """The noise on the two halves is zero with a probability that ε decides: their sum is exact 19 times out of 20."""
+    epsilon = plan_release([table_workload(paper())], privacy="pure").least_epsilon(1e-9)
+    k = np.arange(-60, 61)
+
+    def exact(epsilon: float) -> float:
+        mass = np.exp(-epsilon * np.abs(k))
+        return float(np.square(mass / mass.sum()).sum())
+
+    assert epsilon is not None
+    assert exact(float(epsilon) - 0.01) < 0.95 <= exact(float(epsilon))
+
+
 def test_an_error_that_no_epsilon_reaches_is_refused() -> None:
-    workload = table_workload(paper())
+    workload = table_workload(paper(), one_row=16)
     plan = plan_release([workload], privacy="pure")
     assert plan.least_epsilon(1e-9) is None
     for refused in (lambda: plan.epsilon_for(1e-9), lambda: choose_plan_for_error([workload], 1e-9, 0.95, 1e-6)):

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from tacit.engine import Strategy
-from tacit.engine.search.minimax import GAP, POWERS, ROUNDS, TRIAL_EFFORT, least_largest
+from tacit.engine.search.minimax import least_largest
 from tacit.engine.search.options import Options
+from tacit.engine.search.reweigh import GAP, POWERS, ROUNDS, TRIAL_EFFORT
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Vector
 

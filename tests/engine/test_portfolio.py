@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import seams
-from tacit.engine import Privacy, strategies
+from tacit.engine import Privacy, data_dependent_strategies, strategies
 from tacit.engine.search import shape
 from tacit.engine.search.contest import Contest, operations
+from tacit.engine.search.data_dependent import DATA_DEPENDENT
 from tacit.engine.search.named import NAMED
 from tacit.engine.search.portfolio import PORTFOLIO, Family, run_families, search
 from tacit.engine.search.shape import Shape
@@ -216,6 +217,7 @@ def test_a_single_cell_needs_no_search() -> None:
 def test_every_family_can_be_asked_for_by_name() -> None:
     names = {line.name for table in PORTFOLIO.values() for line in table}
     assert names - {"svd bound"} <= set(strategies())
+    assert not names & set(data_dependent_strategies()), "a search sees no data"
 
 
 def test_the_readme_lists_every_strategy_and_its_parameters() -> None:
@@ -223,4 +225,6 @@ def test_the_readme_lists_every_strategy_and_its_parameters() -> None:
     table = text.partition("| name |")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     listed = {cells[0].strip("`"): re.findall(r"`(\w+)`", cells[3]) for cells in rows}
-    assert listed == {name: list(inspect.signature(make).parameters)[3:] for name, make in NAMED.items()}
+    factored = {name: list(inspect.signature(make).parameters)[3:] for name, make in NAMED.items()}
+    chosen = {name: list(inspect.signature(settings).parameters) for name, settings in DATA_DEPENDENT.items()}
+    assert listed == factored | chosen

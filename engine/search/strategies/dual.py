@@ -40,12 +40,21 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500)
     ``watch`` hold for every strategy of W, in L2 and in L1 (``bounds.dual_bound``).
     Limits: solves the L2 problem. Under pure ε its L1 norms are whatever they turn out to be.
     """
+    return _solve(workload, watch, rounds)[0]
+
+
+def dual_weights(workload: Matrix, watch: Watch, *, rounds: int = 500) -> Vector:
+    """The weights d of the cells with the best bound that ``dual`` proves."""
+    return _solve(workload, watch, rounds)[1]
+
+
+def _solve(workload: Matrix, watch: Watch, rounds: int) -> tuple[Matrix, Vector]:
     W = row_basis(workload)
     _, n = W.shape
     best: Matrix = W
     best_error, best_bound, idle, seen = float("inf"), 0.0, 0, True
     mixing = _Anderson(MEMORY)
-    d = np.full(n, 1.0 / n)
+    d = best_d = np.full(n, 1.0 / n)
     point = dual_point(W, d)
     for _ in range(rounds):
         L, error = _primal(W, d, point)
@@ -53,7 +62,8 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500)
         idle = 0 if error < best_error or point.certain**2 > best_bound else idle + 1
         if error < best_error:
             best, best_error = L, error
-        best_bound = max(best_bound, point.certain**2)
+        if point.certain**2 > best_bound:
+            best_d, best_bound = d, point.certain**2
         watch.report(best_error if seen else float("inf"), best_bound)
         if watch.stop() or idle >= PATIENCE:
             break
@@ -65,7 +75,7 @@ def dual(workload: Matrix, privacy: Privacy, watch: Watch, *, rounds: int = 500)
             mixed = plain
             after = dual_point(W, mixed)
         d, point = mixed, after
-    return best
+    return best, best_d
 
 
 def prove(contest: Contest) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 from tacit.engine.linalg import NEGLIGIBLE, spectrum, svd
+from tacit.engine.search.contest import Contest
 from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy
@@ -16,6 +17,9 @@ ROUNDS = 300
 """Rounds of Algorithm 1 at most."""
 STEPS = 25
 """Steps of Algorithm 2 for every B."""
+MOST_STARTS, START_ENTRIES = 10, 4096
+"""Start points unless their number is given. Of a larger L fewer are tried, so that its r·n entries, summed over the
+starts, stay within the second figure: a few seconds in all."""
 _LEFT_OVER = 1e-14
 """Share of ‖W‖ up to which what the strong directions leave of W is rounding: of a product and of a subtraction."""
 FEWEST_DIRECTIONS, MOST_ENTRIES = 12, 2400
@@ -31,13 +35,18 @@ def lrm(
     rank: int | None = None,
     gamma: float = 0.01,
     rounds: int = ROUNDS,
+    starts: int | None = None,
 ) -> Matrix:
-    """L of the decomposition, changed so that W = B·L can be exact.
+    """L of the best decomposition from several start points, changed so that W = B·L can be exact.
 
     ``rank`` is the paper's r (default 1.2·rank(W), its Table 1), ``gamma`` its γ: the residual ‖W − B·L‖_F at
     which Algorithm 1 stops. The paper answers with the residual left in; here it is corrected, so that no
     answer is biased and γ costs error only. Singular values of W below γ may be lost altogether in the
     residual: what is lost gets rows of its own.
+
+    ``starts`` is the number of start points: Lemma 3's decomposition, which can be a stationary point that is
+    far from the best, and random ones from fixed streams ("the random initialization strategy makes LRM avoid
+    undesirable local minima", COA, Section 5).
 
     Guarantee: the columns leave Algorithm 2 with norm at most 1 (L1 for pure, Formula 11; L2 for approximate,
     by projection on that ball); the correction changes them slightly, and the caller measures the result.
@@ -46,8 +55,18 @@ def lrm(
     needed = spectrum(workload).size
     if rank is not None and rank < needed:
         raise ProgrammingError(f"rank={rank} cannot express a workload of rank {needed}: ask for at least {needed}")
-    B, L = decompose(workload, privacy, watch, _default_rank(needed) if rank is None else rank, gamma, rounds)
-    return _exact(workload, B, L)
+    r = _default_rank(needed) if rank is None else rank
+    contest = Contest(workload, privacy, watch)
+    for start in range(_default_starts(r * workload.shape[1]) if starts is None else starts):
+        if start and watch.interrupted():
+            break
+        contest.enter("lrm", _exact(workload, *decompose(workload, privacy, watch, r, gamma, rounds, start)))
+    return contest.best
+
+
+def search(contest: Contest) -> None:
+    """The portfolio's entry: one start point, because low-rank has tried many before it."""
+    contest.enter("lrm", lrm(contest.workload, contest.privacy, contest.watch, starts=1))
 
 
 def applies(shape: Shape) -> bool:
@@ -56,16 +75,19 @@ def applies(shape: Shape) -> bool:
 
 
 def decompose(
-    workload: Matrix, privacy: Privacy, watch: Watch, rank: int, gamma: float, rounds: int = ROUNDS
+    workload: Matrix, privacy: Privacy, watch: Watch, rank: int, gamma: float, rounds: int = ROUNDS, start: int = 0
 ) -> tuple[Matrix, Matrix]:
     """Algorithm 1 as published: (B, L) with ‖W − B·L‖_F ≤ γ when it converges, for any r = ``rank``.
+
+    γ is absolute, as in Formula 8: the same relaxation for workloads of different sizes is a share of ‖W‖_F.
+    ``start`` 0 is Lemma 3's decomposition, every other number a random start point of its own.
 
     Minimises tr(BᵀB) under ‖W − B·L‖_F ≤ γ and column norms of L at most 1 (Formula 8) by the inexact
     augmented Lagrangian: B in closed form (Eq. 9), L by Nesterov's projected gradient (Formula 10), β doubled
     in every tenth round.
     """
     W, r = workload, rank
-    B, L = _start(W, r, privacy)
+    B, L = np.zeros((len(W), r)), _start(W, r, privacy, start)
     multiplier, penalty = np.zeros_like(W), 1.0
     for k in range(1, rounds + 1):
         for _ in range(5):
@@ -78,10 +100,10 @@ def decompose(
             if float(np.linalg.norm(L - before)) <= 1e-3 * float(np.linalg.norm(L)):
                 break
         residual = W - B @ L
-        _revive(L, residual)
         tau = float(np.linalg.norm(residual))
-        if tau <= gamma or penalty >= PENALTY_LIMIT:
+        if tau <= gamma or penalty >= PENALTY_LIMIT or k == rounds:
             break
+        _revive(L, residual)
         if k % 10 == 0:
             penalty *= 2.0
         multiplier = multiplier + penalty * residual
@@ -90,6 +112,10 @@ def decompose(
 
 def _default_rank(needed: int) -> int:
     return max(1, int(np.ceil(1.2 * needed)))
+
+
+def _default_starts(entries: int) -> int:
+    return min(max(START_ENTRIES // entries, 1), MOST_STARTS)
 
 
 def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
@@ -113,17 +139,16 @@ def _exact(W: Matrix, B: Matrix, L: Matrix) -> Matrix:
     return np.asarray(L + unused.T @ (sizes[:, None] * V[: len(unused)] - unused @ L))
 
 
-def _start(W: Matrix, r: int, privacy: Privacy) -> tuple[Matrix, Matrix]:
-    """Lemma 3's decomposition; spare rows come from a fixed stream, because rows of zeros would stay zero."""
-    U, sigma, V = svd(W)
-    stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
-    L = 1e-2 * stream.standard_normal((r, W.shape[1])) / np.sqrt(W.shape[1])
-    k = min(r, len(sigma))
-    L[:k] += V[:k]
-    L = _project(L / np.sqrt(r), privacy)
-    B = np.zeros((W.shape[0], r))
-    B[:, :k] = np.sqrt(r) * U[:, :k] * sigma[:k]
-    return B, L
+def _start(W: Matrix, r: int, privacy: Privacy, start: int) -> Matrix:
+    """The first L: V/√r of Lemma 3 with spare rows, which must not be zero or they would stay it; or a random one."""
+    stream = np.random.default_rng(start)  # a start point, not noise: nothing private depends on it
+    L = stream.standard_normal((r, W.shape[1]))
+    if start == 0:
+        L = 1e-2 * L / np.sqrt(W.shape[1])
+        V = svd(W)[2][:r]
+        L[: len(V)] += V
+        L = L / np.sqrt(r)
+    return _project(L, privacy)
 
 
 def _revive(L: Matrix, residual: Matrix) -> None:
