@@ -22,6 +22,7 @@ from .figures import ColumnBuilder, Figures
 Floats = NDArray[np.float64]
 
 _NO_ROWS = "no rows: the released count is not above zero"
+UNPREDICTED = "chosen by the data: the error is not predicted"
 _FEW_ROWS = "too few rows: any value of the declared range is possible"
 
 
@@ -177,7 +178,7 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
     notes: dict[int, tuple[str, ...]] = {}
     for i, c in enumerate(query.columns):
         if is_number(c.output):
-            figures[i], notes[i] = _marked(builder.figures(c.output), c.output, estimate.values)
+            figures[i], notes[i] = _marked(builder.figures(c.output), c.output, estimate)
     columns = [
         pd.Series(figures[i].value) if i in figures else pd.Series(builder.column(c.output))
         for i, c in enumerate(query.columns)
@@ -194,11 +195,13 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
     return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
 
 
-def _marked(figures: Figures, output: Output, values: Floats) -> tuple[Figures, tuple[str, ...]]:
+def _marked(figures: Figures, output: Output, estimate: Estimate) -> tuple[Figures, tuple[str, ...]]:
     """The figures with NaN for every average over no rows, as far as the released count tells, and a note for each."""
-    count, low, high = _averaged(output, values, len(figures.value))
+    count, low, high = _averaged(output, estimate.values, len(figures.value))
     empty, vague = count <= 0, (low < high) & (figures.low <= low) & (figures.high >= high)
     notes = np.where(empty, _NO_ROWS, np.where(vague, _FEW_ROWS, ""))
+    if not estimate.predicted:
+        notes = np.where((notes == "") & np.isnan(figures.stderr), UNPREDICTED, notes)
     return replace(figures, value=np.where(empty, np.nan, figures.value)), tuple(notes.tolist())
 
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from tacit.engine import Amount
 from tacit.engine.accounting.amounts import NOTHING, smaller, to_amount
 from tacit.engine.accounting.composition import Event, Total, rule_named
+from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 
 from .binding import PolicyTerms
@@ -160,6 +161,19 @@ class LedgerAccess:
         """The composition rule: the ledger's, or the one that a new ledger will have."""
         ledger = self.peek()
         return (self._accounting or "sum") if ledger is None else ledger.rule
+
+    def request(self, fingerprint: str, cost: Amount, mechanism: MechanismRecord, rho: Decimal) -> ChargeRequest:
+        """What the ledger is asked to admit of this connection, under the caps that bind it."""
+        return ChargeRequest(
+            fingerprint=fingerprint,
+            epsilon=cost.epsilon,
+            delta=cost.delta,
+            analyst=self.analyst,
+            analyst_cap=self.analyst_cap,
+            cap=self.cap,
+            mechanism=mechanism,
+            rho=rho,
+        )
 
     def first_cost(self, request: ChargeRequest) -> Amount:
         """What a request would be charged if it were the first of a new ledger."""

@@ -1,4 +1,4 @@
-"""What releases say about a batch: all of them put over common cells, then generalised least squares.
+"""What releases say about a batch: all of them put over common cells, then estimated together.
 
 Post-processing only. Releases of one state of one table mix, whatever their cells; others never do.
 """
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Estimate, Measurement, TableWorkload
-from tacit.engine.inference.estimate import Stack, estimate_from
+from tacit.engine.inference import likelihood
+from tacit.engine.inference.estimate import Inference, Stack, estimate_from
 from tacit.sql.refine import Grid, Integers, Refinement, grid_of, union_of_cells
 from tacit.sql.scan import Scan
 
@@ -51,10 +52,11 @@ def combine(
     batch: CompiledBatch,
     public: NDArray[np.float64] | None = None,
     *,
+    inference: Inference = "least squares",
     nonnegative: bool = False,
     partial: bool = False,
 ) -> Estimate:
-    """All rows of the batch from all releases at hand, by generalised least squares: post-processing.
+    """All rows of the batch from all releases at hand (``estimate_from``): post-processing.
 
     With ``partial``, rows that the releases do not determine have an infinite error. ``used`` of the result says
     which of the releases any answer depends on.
@@ -64,6 +66,7 @@ def combine(
         [c.table for c in common],
         [c.stack or () for c in common],
         rows=batch.row_count,
+        inference=inference,
         nonnegative=nonnegative,
         partial=partial,
     )
@@ -78,21 +81,41 @@ def combine(
     return replace(estimate, values=values, cells=cells, used=(used,))
 
 
+def check_size(releases: Sequence[Release], batch: CompiledBatch) -> None:
+    """Refuse what is too large for the centre of the likelihood: a function of what was asked and not of any value."""
+    for scan, table in zip(batch.scans, batch.tables, strict=True):
+        stack = _common_cells(scan, table, releases).stack
+        likelihood.check_size(0 if stack is None else len(stack.answers), len(table.rows))
+
+
 def contributing(releases: Sequence[Release], estimate: Estimate) -> tuple[Release, ...]:
     """Those of the releases that were given to ``combine`` on which any of its answers depends."""
     (used,) = estimate.used
     return tuple(release for release, is_used in zip(releases, used, strict=True) if is_used)
 
 
-def cell_frame(releases: Sequence[Release], batch: CompiledBatch, *, nonnegative: bool = False) -> pd.DataFrame:
+def cell_frame(
+    releases: Sequence[Release],
+    batch: CompiledBatch,
+    *,
+    inference: Inference = "least squares",
+    nonnegative: bool = False,
+) -> pd.DataFrame:
     """The estimated counts of a batch's cells, each with its error."""
     columns: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
-    counts = combine(releases, batch, nonnegative=nonnegative).cells
+    counts = combine(releases, batch, inference=inference, nonnegative=nonnegative).cells
     for scan, table, count in zip(batch.scans, batch.tables, counts, strict=True):
         n = table.matrix.shape[1]
         single = replace(table, matrix=np.eye(n), rows=np.arange(n, dtype=np.int64))
         common = _common_cells(scan, single, releases)
-        estimate = estimate_from([common.table], [common.stack or ()], rows=n, nonnegative=nonnegative, partial=True)
+        estimate = estimate_from(
+            [common.table],
+            [common.stack or ()],
+            rows=n,
+            inference=inference,
+            nonnegative=nonnegative,
+            partial=True,
+        )
         cells = batch.workload.cells[scan.columns]
         columns["table"] += [cell.table for cell in cells]
         columns["label"] += [cell.label for cell in cells]

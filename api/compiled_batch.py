@@ -9,16 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import TableWorkload, table_workload
 from tacit.engine.accounting.terms import NO_UNIT
+from tacit.engine.measures import Measure, measured, row_scales
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.names import folded
-from tacit.sql.present import rows_used
+from tacit.sql.present import is_number, rows_used
 from tacit.sql.scan import Scan
-from tacit.sql.workload import Workload
+from tacit.sql.workload import Linear, Output, Stacked, Workload
 
 from .errors import NotSupportedError, ProgrammingError
-from .request import Ask
+from .request import WIDEST_WEIGHTS, Ask
 
 Floats = NDArray[np.float64]
+
+_QUERIES_NAMED = 20
+"""So many queries are named in one error."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class CompiledBatch:
     """The scans of public tables: read freely, without noise."""
     weights: Floats | None
     """Per row of the workload."""
+    measure: Measure = "total"
+    """What is made least; relative errors are a total whose weights have the sizes in them."""
 
     @property
     def fingerprint(self) -> str:
@@ -65,13 +71,14 @@ class CompiledBatch:
         rows = {row for query in self.workload.queries for row in rows_used(query)}
         return np.array(sorted(rows & set(np.flatnonzero(self.to_measure).tolist())), dtype=np.int64)
 
-    @property
-    def error_weights(self) -> Floats:
-        """What a squared error counts: one over the row's largest entry squared, times its weight."""
+    def measured(self, stderr: Floats) -> float:
+        """What is made least, from the standard error of every row, divided by the row's largest entry and weighed."""
         scale = np.zeros(self.row_count)
         for table in self.tables:
-            scale[table.rows] = 1 / np.abs(table.matrix).max(axis=1) ** 2
-        return scale if self.weights is None else scale * self.weights
+            scale[table.rows] = 1 / np.abs(table.matrix).max(axis=1)
+        weights = np.ones(self.row_count) if self.weights is None else self.weights
+        rows = self.to_measure
+        return measured((stderr * scale * row_scales(weights, self.measure))[rows], self.measure)
 
     def only(self, rows: NDArray[np.bool_]) -> CompiledBatch:
         """The same batch with some of its rows left to measure; the numbers of the rows stay."""
@@ -102,7 +109,8 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
         scans=tuple(scan for scan, _ in pairs),
         tables=tuple(table for _, table in pairs),
         public=tuple(scan for scan in workload.scans if scan.table.public),
-        weights=_row_weights(workload, ask.weights),
+        weights=_row_weights(workload, ask),
+        measure="total" if ask.objective == "relative" else ask.objective,
     )
 
 
@@ -126,19 +134,69 @@ def _check_joins(source: Source, scan: Scan) -> None:
             )
 
 
-def _row_weights(workload: Workload, weights: tuple[float, ...] | None) -> Floats | None:
-    if weights is None:
+def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
+    """How much each row counts; of rows that several queries use, what the query that asks most of them says.
+
+    A relative error is divided by the size of the answer, where other objectives divide by the row's largest entry.
+    """
+    of_query = _per_query(ask.weights, workload, "weights")
+    if ask.objective == "relative":
+        _check_sizes_apply(workload)
+        sizes = _per_query(ask.sizes, workload, "sizes")
+        of_query = of_query / sizes**2
+    elif ask.weights is None:
         return None
-    if len(weights) != len(workload.queries):
-        raise ProgrammingError(
-            f"weights= has {len(weights)} entries for {len(workload.queries)} queries\n"
-            "hint: give one positive number per query"
-        )
     of_row = np.zeros(workload.matrix.shape[0])
-    for weight, query in zip(weights, workload.queries, strict=True):
+    for weight, query in zip(of_query, workload.queries, strict=True):
         rows = rows_used(query)
         of_row[rows] = np.maximum(of_row[rows], weight)
-    return np.where(of_row > 0, of_row, 1.0)
+    if ask.objective != "relative":
+        return np.where(of_row > 0, of_row, 1.0)
+    of_row *= np.square(np.abs(workload.matrix).max(axis=1, initial=0.0))
+    counted = of_row > 0
+    largest, smallest = np.max(of_row, initial=0.0), np.min(of_row, where=counted, initial=np.inf)
+    if largest > smallest * WIDEST_WEIGHTS:
+        raise ProgrammingError(
+            f"sizes= makes one squared error count more than {WIDEST_WEIGHTS:,.0f} times as much as another: so little "
+            "is as good as nothing\nhint: bring them closer, or ask for the queries in two batches"
+        )
+    return np.where(counted, of_row / max(float(largest), 1e-300), 1.0)
+
+
+def _per_query(values: tuple[float, ...] | None, workload: Workload, what: str) -> Floats:
+    if values is None:
+        return np.ones(len(workload.queries))
+    if len(values) != len(workload.queries):
+        raise ProgrammingError(
+            f"{what}= has {len(values)} entries for {len(workload.queries)} queries\n"
+            "hint: give one positive number per query"
+        )
+    return np.array(values)
+
+
+def _check_sizes_apply(workload: Workload) -> None:
+    if numbers := computed_queries(workload):
+        raise ProgrammingError(
+            f'objective="relative" has no meaning for query {numbers}: the relative error of AVG and of other computed '
+            "figures is not that of the sums and counts that are measured\n"
+            "hint: ask for SUM and COUNT in its place, or leave objective= out"
+        )
+
+
+def computed_queries(workload: Workload) -> str:
+    """The numbers of the queries with a figure that is no plain COUNT or SUM, as an error names them."""
+    computed = [
+        index
+        for index, query in enumerate(workload.queries)
+        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
+    ]
+    return ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")
+
+
+def _is_linear(output: Output) -> bool:
+    if isinstance(output, Stacked):
+        return all(_is_linear(part) for _, part in output.parts)
+    return isinstance(output, Linear)
 
 
 def _only(table: TableWorkload, rows: NDArray[np.bool_]) -> TableWorkload:

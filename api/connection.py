@@ -84,6 +84,7 @@ class Connection:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
         ``nonnegative`` changes no prediction: what it does to the errors depends on the released values.
+        ``inference="likelihood"`` does: its errors do not depend on any value.
         """
         return pipeline.explain(self._session, ask)
 
@@ -93,8 +94,20 @@ class Connection:
 
         ``epsilon`` and ``delta`` are what the whole batch costs; or ``error`` asks for the smallest budget with
         which every figure is within ±error at ``confidence``. ``weights`` says how much each query's error
-        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero,
-        ``integer`` rounds. What was released before is used, and only what it does not tell as exactly as asked
+        matters, ``strategy`` forces one by name, ``nonnegative`` fits cell counts that are not below zero (better for
+        small counts, and biased upwards for sums of many), ``integer`` rounds.
+
+        ``objective`` is what the questions are chosen for: the least sum of squared errors (``"total"``), the least
+        largest one (``"largest"``), the least sum of standard errors (``"absolute"``), each after dividing a figure's
+        error by the largest amount that one row can add to it; or the least sum of squared relative errors
+        (``"relative"``), with ``sizes`` for how large each query's figures are expected to be. ``weights`` multiply
+        what is summed.
+
+        ``inference="likelihood"`` takes the centre of the likelihood in place of least squares. It is free and the
+        questions are the same; the errors are smaller where Laplace noise was measured with redundancy: several
+        releases of one table, or a strategy with many more questions than cells. Elsewhere it is least squares.
+
+        What was released before is used, and only what it does not tell as exactly as asked
         is bought; ``refresh`` buys new noise for the whole batch all the same.
 
         Guarantee: that of ``pipeline.answer``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +16,7 @@ from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
 
-from .answers import frame_names
+from .answers import UNPREDICTED, frame_names
 from .budget import show
 from .compiled_batch import CompiledBatch
 from .pricing import Purchase
@@ -33,6 +34,12 @@ _WORDS = {
     "results": "noise on every result",
     "histogram": "noisy histogram",
 }
+_MEASURES = {
+    "total": "squared error",
+    "largest": "largest squared error",
+    "absolute": "sum of standard errors",
+    "relative": "squared relative error",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,7 +49,8 @@ class Plan:
     ``stderr`` and ``half_width`` are those of the answer: what was released before and what would be bought, combined.
     ``error``, ``alternatives`` and ``lower_bound`` are about the whole batch bought anew at ``epsilon`` and ``delta``:
     expected squared errors, summed after each row is divided by its largest entry and weighted, which is the figure
-    that strategies compete on.
+    that strategies compete on. With another ``objective`` they are in its measure: the largest of those squared errors,
+    the sum of the standard errors themselves, or squared errors divided by the squared sizes.
     """
 
     epsilon: Decimal
@@ -60,20 +68,30 @@ class Plan:
     queries: tuple[Query, ...]
     cells: Sequence[Cell]
     error: float
+    """What was minimised: the errors of all figures in one number, as ``objective`` says. Weights, and the sizes of
+    relative errors, count in proportion to the largest of them."""
     combined: float
     """The same figure for the answer: what was released before and what would be bought, combined."""
     lower_bound: float
-    """No strategy of this kind can have a smaller ``error``."""
+    """No strategy with this kind of noise, Laplace or Gaussian, can have a smaller ``error``."""
+    least_error: float | None
+    """No ε-private mechanism of any kind can have a smaller ``error``. None for Gaussian noise: no bound for all
+    (ε, δ)-private mechanisms is known with its constants."""
     alternatives: Mapping[str, float]
     """The same figure for the budget split per query, noise on every result, and the noisy histogram."""
     stderr: Floats
     """Per row of the workload, as are the next two."""
     half_width: Floats
     alternative_stderr: Mapping[str, Floats]
+    objective: str = "total"
+    stages: tuple[str, ...] = ()
+    """Of a strategy that looks at the data: what it does, and the ε of each. Its error is not predicted: NaN."""
 
     @property
     def gap(self) -> float:
-        """How far ``error`` can be from the best possible, as a fraction of it."""
+        """How far ``error`` can be from the best strategy with this kind of noise, as a fraction of it."""
+        if self.stages:
+            return np.nan
         return self.error / self.lower_bound - 1 if self.lower_bound > 0 else 0.0
 
     def df(self) -> pd.DataFrame:
@@ -90,6 +108,8 @@ class Plan:
                 if not is_number(column.output):
                     continue
                 at, notes = _predicted(column.output, len(labels))
+                if self.stages:
+                    notes = [UNPREDICTED if row < 0 or np.isnan(self.stderr[row]) else "" for row in at]
                 rows += at
                 parts["query"] += [index] * len(labels)
                 parts["group"] += labels
@@ -127,6 +147,8 @@ class Plan:
             f"{_number(len(self.queries), 'query', 'queries')} over {_number(len(self.cells), 'cell', 'cells')}, "
             f"{show(Amount(self.epsilon, self.delta))}"
         ]
+        if self.stages:
+            return [*lines, *self._staged()]
         if any(self.bought) and self.combined <= self.error * _ROUNDING:  # else its bounds would not be the answer's
             lines += self._strategy()
         elif any(self.bought):
@@ -135,17 +157,35 @@ class Plan:
         lines.append(f"half_width is at {self.confidence:.0%} confidence, for each figure by itself")
         return lines
 
+    def _staged(self) -> list[str]:
+        return [
+            f"strategy {self.strategy} chooses its questions when it sees the counts; "
+            "its error is measured, not predicted",
+            *(f"  {stage}" for stage in self.stages),
+            self.why,
+            "split, results and histogram are the standard errors of strategies that do not look at the data",
+        ]
+
+    @property
+    def _distance(self) -> str:
+        if self.least_error is None:
+            return f"≤ {1 + self.gap:.3g} times the least with {self._noise} noise"
+        if self.least_error < sys.float_info.min:  # at an ε of hundreds the least is no float any more
+            return f"{self.error:.2g}"
+        return f"≤ {self.error / self.least_error:.3g} times the least of any ε-private mechanism"
+
     @property
     def _noise(self) -> str:
         return "Laplace" if self.privacy == "pure" else "Gaussian"
 
     def _strategy(self) -> list[str]:
         lines = [
-            f"strategy {self.strategy}, {self._noise} noise; "
-            f"squared error ≤ {1 + self.gap:.3g} times the least possible"
+            f"strategy {self.strategy}, {self._noise} noise; {_MEASURES[self.objective]} {self._distance}",
         ]
         for name, error in self.alternatives.items():
-            ratio = np.sqrt(error / self.error) if self.error > 0 else 1.0
+            ratio = error / self.error if self.error > 0 else 1.0
+            if self.objective != "absolute":
+                ratio = np.sqrt(ratio)
             lines.append(f"  {_WORDS.get(name, name)}: {ratio:.2f} times the error of this plan")
         return lines
 
@@ -184,6 +224,7 @@ def free_plan(batch: CompiledBatch, confidence: float) -> Plan:
         error=0.0,
         combined=0.0,
         lower_bound=0.0,
+        least_error=0.0,
         alternatives={},
         stderr=zeros,
         half_width=zeros,
@@ -191,22 +232,20 @@ def free_plan(batch: CompiledBatch, confidence: float) -> Plan:
     )
 
 
-def predicted_plan(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) -> Plan:
-    """The plan as its reader sees it; ``whole`` is the whole batch bought anew."""
-    batch, plan, epsilon, delta = whole.batch, whole.plan, whole.epsilon, whole.delta
+def alternatives(batch: CompiledBatch, epsilon: Decimal, delta: Decimal) -> Mapping[str, Floats]:
+    """The standard errors of every row by the three ways that need no search."""
     query_of_row = np.zeros(batch.row_count, dtype=np.int64)
     for index, query in reversed(list(enumerate(batch.workload.queries))):
         query_of_row[rows_used(query)] = index
-    others = baselines(batch.tables, query_of_row.tolist(), epsilon, delta)
-    largest = np.abs(batch.workload.matrix).max(axis=1, initial=0.0)
-    scale = np.divide(1.0, largest, out=np.zeros(batch.row_count), where=largest > 0)
-    weights = np.ones(batch.row_count) if batch.weights is None else batch.weights
+    return baselines(batch.tables, query_of_row.tolist(), epsilon, delta)
 
-    def weighed(stderr: Floats) -> float:
-        return float(np.sum(weights * (stderr * scale) ** 2))
 
-    error = weighed(plan.stderr(epsilon, delta))
-    estimate = decision.predicted(batch)
+def predicted_plan(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) -> Plan:
+    """The plan as its reader sees it; ``whole`` is the whole batch bought anew."""
+    batch, plan, epsilon, delta = whole.batch, whole.plan, whole.epsilon, whole.delta
+    others = alternatives(batch, epsilon, delta)
+    error = batch.measured(plan.stderr(epsilon, delta))
+    estimate = decision.predicted(batch, ask.inference)
     if ask.integer:
         estimate = estimate.rounded()
     purchase = decision.purchase
@@ -223,12 +262,14 @@ def predicted_plan(ask: Ask, whole: Purchase, decision: Decision, cost: Amount) 
         queries=batch.workload.queries,
         cells=batch.workload.cells,
         error=error,
-        combined=weighed(estimate.stderr),
-        lower_bound=error * (plan.lower_bound / plan.error if plan.error > 0 else 1.0),
-        alternatives={name: weighed(other) for name, other in others.items()},
+        combined=batch.measured(estimate.stderr),
+        lower_bound=min(plan.least_of_kind(epsilon, delta), error),
+        least_error=min(plan.least_of_all(epsilon), error) if plan.privacy == "pure" else None,
+        alternatives={name: batch.measured(other) for name, other in others.items()},
         stderr=estimate.stderr,
         half_width=estimate.half_width(ask.confidence),
         alternative_stderr=others,
+        objective=ask.objective,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.engine import Estimate
+from tacit.engine import Estimate, ratio
 from tacit.engine.inference.intervals import joint_stretch, longest_reach
 from tacit.engine.inference.ranges import directions, factors, ranges, slopes
 from tacit.sql.present import compute, exact_values, leaf_values, linear_values
@@ -72,12 +72,18 @@ class ColumnBuilder:
 
     def _linear(self, output: Linear) -> Figures:
         rows = np.array(output.rows, dtype=np.int64)
-        value, half = linear_values(output, self.estimate.values), self.half_width[rows]
-        return Figures(value, self.estimate.stderr[rows], value - half, value + half)
+        value, stderr = linear_values(output, self.estimate.values), self.estimate.stderr[rows]
+        # Noise on integers may be as far off as the width exactly: the rounding of floats must not tip it over.
+        half = self.half_width[rows] + np.where(stderr > 0, 1e-10 * stderr + 1e-13 * np.abs(value), 0.0)
+        return Figures(value, stderr, value - half, value + half)
 
     def _ratio(self, output: Ratio) -> Figures:
-        ratio = self.estimate.ratio(output.numerator, output.denominator, output.low, output.high, self.confidence)
-        return Figures(ratio.value, ratio.stderr, ratio.low, ratio.high)
+        S, N = list(output.numerator), list(output.denominator)
+        if np.isnan(self.estimate.stderr[S + N]).any():
+            values, exact = self.estimate.values, np.zeros(len(S))
+            return _without_errors(ratio(values[S], values[N], exact, exact, exact, output.low, output.high).value)
+        answer = self.estimate.ratio(S, N, output.low, output.high, self.confidence)
+        return Figures(answer.value, answer.stderr, answer.low, answer.high)
 
     def _computed(self, output: Computed) -> Figures:
         """The range of the expression over what its leaves may truly be: see ``engine.inference.ranges``.
@@ -92,6 +98,8 @@ class ColumnBuilder:
             value = self._evaluated(output, leaves)
             return Figures(value, np.zeros(count), value, value)
         rows = [np.array(output.leaves[i].rows, dtype=np.int64) for i in noisy]  # type: ignore[union-attr]
+        if np.isnan(self.estimate.stderr[np.concatenate(rows)]).any():
+            return _without_errors(self._evaluated(output, leaves))
         covariance = np.empty((count, d, d))
         for i in range(d):
             for j in range(d):
@@ -114,16 +122,27 @@ class ColumnBuilder:
         gradient = np.divide(gradient, steepest, out=np.zeros_like(gradient), where=steepest > 0)
         width = self.estimate.combined_half_width(list(zip(rows, gradient.T, strict=True)), self.confidence)
         stderr = np.sqrt(np.maximum(np.einsum("gi,gij,gj->g", gradient, covariance, gradient), 0.0))
+        # A sum of noises has a shorter tail than the longest of them, which counts where each may miss by itself.
+        ones = np.ones(count)
+        widths = [self.estimate.combined_half_width([(r, ones)], self.confidence) for r in rows]
+        alone = np.stack([w / np.maximum(self.estimate.stderr[r], _TINY) for w, r in zip(widths, rows, strict=True)])
+        longest = np.full(count, longest_reach(self.confidence))
+        if self.estimate.is_coarse:  # a step of a lattice may be many standard errors
+            longest = np.maximum(longest, alone.max(axis=0))
         # Where no slope is known, the longest tail that any noise has.
-        reach = np.divide(width, stderr, out=np.full(count, longest_reach(self.confidence)), where=stderr > 0)
+        reach = np.divide(width, stderr, out=longest.copy(), where=stderr > 0)
         stretch = np.array([joint_stretch(self.confidence, k) for k in range(1, d + 1)])
         turns = directions(figure, centre, factor, reach * stretch[-1])
-        # A sum of noises has a shorter tail than the longest of them, which counts where each may miss by itself.
-        alone = np.stack([self.half_width[r] / np.maximum(self.estimate.stderr[r], _TINY) for r in rows]).max(axis=0)
-        reach = np.where(turns > 1, np.maximum(reach, np.minimum(alone, longest_reach(self.confidence))), reach)
+        reach = np.where(turns > 1, np.maximum(reach, np.minimum(alone.max(axis=0), longest)), reach)
         low, high = ranges(figure, centre, factor, _MARGIN * reach * stretch[turns - 1])
         return Figures(near.value, near.stderr, low, high)
 
     def _evaluated(self, output: Computed, leaves: Sequence[NDArray[Any]]) -> Floats:
         values = pd.to_numeric(compute(output, self.keys, leaves), errors="coerce")
         return values.to_numpy(np.float64, na_value=np.nan)
+
+
+def _without_errors(value: Floats) -> Figures:
+    """Figures of a release whose errors are not predicted."""
+    unknown = np.full(len(value), np.nan)
+    return Figures(value, unknown, unknown, unknown)

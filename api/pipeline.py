@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
-from tacit.engine import Amount, Charge, Ledger, Measurement, measure
+from tacit.engine import Amount, Charge, Ledger, Measurement, data_dependent_strategies, measure
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql import Source
 from tacit.sql.present import rehearse
 
+from . import dependent
 from .answers import Answers, frame, key_frames
 from .combine import cell_frame, combine, contributing
 from .compiled_batch import CompiledBatch, read_public
@@ -50,6 +51,9 @@ def answer(session: Session, ask: Ask) -> Answers:
     ledger = session.access.open()
     if ledger.salt != salt:  # another process began the ledger meanwhile: the tables' versions have other names in it
         return answer(session, ask)
+    if ask.strategy in data_dependent_strategies():
+        counts = partial(count, session.source, batch, ledger.salt)
+        return dependent.answer(session, ask, batch, public, keys, ledger, counts)
     whole = session.price(ask, batch)
     decision = admit(session, ledger, _decisions(session, ask, whole, ledger))
     cost, releases, strategy = NOTHING, decision.used, whole.plan.name
@@ -57,7 +61,7 @@ def answer(session: Session, ask: Ask) -> Answers:
         paid = charge(session, ledger, purchase)
         bought = sealed(lambda: release(session.source, ledger, purchase, paid))
         releases, cost, strategy = (*releases, bought), paid.cost, purchase.plan.name
-    estimate = combine(releases, batch, public, nonnegative=ask.nonnegative)
+    estimate = combine(releases, batch, public, inference=ask.inference, nonnegative=ask.nonnegative)
     contributors = contributing(releases, estimate)
     if ask.integer:
         estimate = estimate.rounded()
@@ -69,7 +73,7 @@ def answer(session: Session, ask: Ask) -> Answers:
         paid=total(r.cost for r in contributors),
         cost=cost,
         strategy=strategy,
-        histogram=partial(cell_frame, releases, batch, nonnegative=ask.nonnegative),
+        histogram=partial(cell_frame, releases, batch, inference=ask.inference, nonnegative=ask.nonnegative),
     )
 
 
@@ -79,6 +83,8 @@ def explain(session: Session, ask: Ask) -> Plan:
     if not batch.tables:
         return free_plan(batch, ask.confidence)
     ledger = session.access.peek()
+    if ask.strategy in data_dependent_strategies():
+        return dependent.explain(session, ask, batch, ledger)
     whole = session.price(ask, batch)
     possible = _decisions(session, ask, whole, ledger)
     decision = next(d for d in possible if ledger is None or _can_afford(session, ledger, d))
@@ -106,8 +112,11 @@ def stored_releases(session: Session, ask: Ask, whole: Purchase, ledger: Ledger 
 
 
 def _decisions(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | None) -> Iterator[Decision]:
+    """The ways to answer; one whose estimate would be refused is refused here, before a read or a charge is entered."""
     stored = stored_releases(session, ask, whole, ledger)
-    return decisions(ask, whole, stored, partial(session.price, ask))
+    for decision in decisions(ask, whole, stored, partial(session.price, ask)):
+        decision.check_inference(whole.batch, ask.inference)
+        yield decision
 
 
 def admit(session: Session, ledger: Ledger, possible: Iterator[Decision]) -> Decision:

@@ -10,19 +10,15 @@ from typing import Any
 
 from tacit.engine import Amount, ChargeRequest, JointPlan, PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.plan import predicted_measurements
-from tacit.sql.present import is_number
 from tacit.sql.refine import grid_of
-from tacit.sql.workload import Linear, Output, Stacked
 
 from .budget import LedgerAccess
-from .compiled_batch import CompiledBatch
+from .compiled_batch import CompiledBatch, computed_queries
 from .errors import NotSupportedError, PrivacyParameterError
 from .releases import Release
 from .request import Ask
 
 _STORED_PLANS = 32
-_QUERIES_NAMED = 20
-"""So many queries are named in one error."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +47,8 @@ class Purchase:
 
     def request(self, access: LedgerAccess) -> ChargeRequest:
         """What the ledger is asked to admit."""
-        return ChargeRequest(
-            fingerprint=self.fingerprint,
-            epsilon=self.cost.epsilon,
-            delta=self.cost.delta,
-            analyst=access.analyst,
-            analyst_cap=access.analyst_cap,
-            cap=access.cap,
-            mechanism=self.plan.describe(self.epsilon, self.delta, self.batch.units),
-            rho=self.plan.rho(self.epsilon, self.delta),
-        )
+        mechanism = self.plan.describe(self.epsilon, self.delta, self.batch.units)
+        return access.request(self.fingerprint, self.cost, mechanism, self.plan.rho(self.epsilon, self.delta))
 
 
 class Pricer:
@@ -82,20 +70,22 @@ class Pricer:
         weights = None if batch.weights is None else batch.weights.tolist()  # by row: queries can share rows
         key = _hash(
             *(batch.fingerprint, str(ask.epsilon), str(ask.delta), ask.noise_width),
-            *(ask.confidence if ask.error else None, weights, ask.strategy, rule),
+            *(ask.confidence if ask.error else None, weights, ask.strategy, rule, batch.measure),
         )
         if key not in self._plans:
             if len(self._plans) >= _STORED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
             self._plans[key] = _plan(ask, batch, rule)
         plan, epsilon = self._plans[key]
-        # Whatever changes L changes the fingerprint: a charge never released is taken up by the same plan only.
-        fingerprint = _hash(batch.fingerprint, plan.privacy, ask.strategy, weights)
+        # A charge never released is taken up by the same plan only: the ledger also compares L with what is on record,
+        # because another ε may have another L.
+        measure = () if batch.measure == "total" else (batch.measure,)  # none, as in ledgers older than measures
+        fingerprint = _hash(batch.fingerprint, plan.privacy, ask.strategy, weights, *measure)
         return Purchase(batch, plan, epsilon, ask.delta, fingerprint)
 
 
 def _plan(ask: Ask, batch: CompiledBatch, rule: str) -> tuple[JointPlan, Decimal]:
-    options = PlanOptions(batch.weights, ask.strategy, batch.row_count)
+    options = PlanOptions(batch.weights, ask.strategy, batch.row_count, batch.measure)
     gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
     if ask.noise_width is None:
         assert ask.epsilon is not None
@@ -131,24 +121,12 @@ def _check_budget(ask: Ask, batch: CompiledBatch) -> None:
 
 def _check_error_can_be_promised(batch: CompiledBatch) -> None:
     """``error=`` is for figures whose error does not depend on the released values."""
-    computed = [
-        index
-        for index, query in enumerate(batch.workload.queries)
-        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
-    ]
-    if computed:
-        shown = ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")
+    if numbers := computed_queries(batch.workload):
         raise PrivacyParameterError(
-            f"error= cannot be promised for query {shown}: the error of AVG and of other computed figures depends "
+            f"error= cannot be promised for query {numbers}: the error of AVG and of other computed figures depends "
             "on the released values\n"
             "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
         )
-
-
-def _is_linear(output: Output) -> bool:
-    if isinstance(output, Stacked):
-        return all(_is_linear(part) for _, part in output.parts)
-    return isinstance(output, Linear)
 
 
 def _hash(*parts: Any) -> str:

@@ -1,7 +1,7 @@
 """One request as the caller made it. What an argument may be by itself is checked here, before anything is compiled.
 
-What depends on the compiled batch is checked where it is known: the number of weights in ``compiled_batch.py``, whether
-an error can be promised in ``pricing.py``.
+What depends on the compiled batch is checked where it is known: the number of weights and sizes in
+``compiled_batch.py``, whether an error can be promised in ``pricing.py``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 from tacit.engine import strategies, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine.inference.estimate import Inference
+from tacit.engine.measures import Objective
 
 from .errors import PrivacyParameterError, ProgrammingError
 
@@ -22,7 +24,9 @@ Number = int | float | Decimal
 
 ROUNDING = 0.5
 """How far rounding can move a figure (``Estimate.rounded``)."""
-_WIDEST_WEIGHTS = 1e9
+_SIZES = (1e-45, 1e45)
+"""Of answers: beyond, their squares leave the floats. Those of ``optimize`` are the same."""
+WIDEST_WEIGHTS = 1e9
 """Largest over smallest weight. Far below where strategies and their rounding to whole numbers run out of digits."""
 
 
@@ -38,6 +42,9 @@ class Ask:
     confidence: float = 0.95
     weights: tuple[float, ...] | None = None
     strategy: str | None = None
+    objective: Objective = "total"
+    sizes: tuple[float, ...] | None = None
+    inference: Inference = "least squares"
     nonnegative: bool = False
     integer: bool = False
     refresh: bool = False
@@ -64,6 +71,9 @@ def ask(
     confidence: float = 0.95,
     weights: Sequence[float] | None = None,
     strategy: str | None = None,
+    objective: Objective = "total",
+    sizes: Sequence[float] | None = None,
+    inference: Inference = "least squares",
     nonnegative: bool = False,
     integer: bool = False,
     refresh: bool = False,
@@ -81,6 +91,24 @@ def ask(
         raise ProgrammingError(
             f"there is no strategy {strategy!r}\nhint: one of {', '.join(strategies())}, or leave strategy= out"
         )
+    _check_word("objective", objective, get_args(Objective))
+    _check_word("inference", inference, get_args(Inference))
+    if (objective == "relative") != (sizes is not None):
+        raise ProgrammingError(
+            'objective="relative" and sizes= go together: sizes= says how large the answer to each query is expected '
+            'to be\nhint: objective="relative", sizes=[100, 5000]'
+        )
+    if inference == "likelihood" and (nonnegative or error is not None):
+        raise ProgrammingError(
+            f'inference="likelihood" does not go with {"nonnegative=True" if nonnegative else "error="}: '
+            + ("both replace least squares" if nonnegative else "the ε for an error is found by least squares")
+            + "\nhint: leave one of them out"
+        )
+    if nonnegative and error is not None:
+        raise ProgrammingError(
+            "error= cannot be promised with nonnegative=True: what is cut off below zero adds up in sums over many "
+            "cells\nhint: leave one of them out, or name epsilon= in place of error="
+        )
     width = None if error is None else to_error(error)
     if integer and width is not None and width <= ROUNDING:
         raise PrivacyParameterError(
@@ -96,6 +124,9 @@ def ask(
         confidence=to_confidence(confidence),
         weights=None if weights is None else _weights(weights),
         strategy=strategy,
+        objective=objective,
+        sizes=None if sizes is None else _sizes(sizes),
+        inference=inference,
         nonnegative=bool(nonnegative),
         integer=bool(integer),
         refresh=bool(refresh),
@@ -114,17 +145,40 @@ def _check_text(values: Any, what: str) -> None:
         ) from None
 
 
-def _weights(weights: Sequence[float]) -> tuple[float, ...]:
-    try:
-        checked = tuple(float(w) for w in weights)
-    except (TypeError, ValueError, OverflowError):
-        checked = ()
-    if not checked or isinstance(weights, str) or not all(math.isfinite(w) and w > 0 for w in checked):
-        raise ProgrammingError("weights= must hold one positive finite number per query\nhint: weights=[1, 1, 10]")
-    largest = max(checked)
-    if min(checked) < largest / _WIDEST_WEIGHTS:
+def _check_word(name: str, value: object, words: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in words:
         raise ProgrammingError(
-            f"the largest of weights= is more than {_WIDEST_WEIGHTS:,.0f} times the smallest: so little is as good as "
+            f"{name}= is none of its words\nhint: one of {', '.join(repr(word) for word in words)}, "
+            f"or leave {name}= out"
+        )
+
+
+def _weights(weights: Sequence[float]) -> tuple[float, ...]:
+    checked = _positive(weights, "weights", "[1, 1, 10]")
+    largest = max(checked)
+    if min(checked) < largest / WIDEST_WEIGHTS:
+        raise ProgrammingError(
+            f"the largest of weights= is more than {WIDEST_WEIGHTS:,.0f} times the smallest: so little is as good as "
             "nothing\nhint: bring them closer, such as weights=[1, 1000], or ask for the queries in two batches"
         )
     return tuple(w / largest for w in checked)
+
+
+def _sizes(sizes: Sequence[float]) -> tuple[float, ...]:
+    checked = _positive(sizes, "sizes", "[100, 5000, 20]")
+    if not _SIZES[0] <= min(checked) <= max(checked) <= _SIZES[1]:
+        raise ProgrammingError(
+            f"sizes= are between {_SIZES[0]:g} and {_SIZES[1]:g}\nhint: say how large each answer is expected to be, "
+            "such as sizes=[100, 5000]"
+        )
+    return checked
+
+
+def _positive(values: Sequence[float], name: str, example: str) -> tuple[float, ...]:
+    try:
+        checked = tuple(math.nan if isinstance(value, (str, bytes)) else float(value) for value in values)
+    except (TypeError, ValueError, OverflowError):
+        checked = ()
+    if not checked or not all(math.isfinite(value) and value > 0 for value in checked):
+        raise ProgrammingError(f"{name}= must hold one positive finite number per query\nhint: {name}={example}")
+    return checked

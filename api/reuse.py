@@ -14,8 +14,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
+from tacit.engine.inference.estimate import Inference
 
-from .combine import combine, contributing
+from .combine import check_size, combine, contributing
 from .compiled_batch import CompiledBatch
 from .pricing import Purchase
 from .releases import Release, StoredReleases, total
@@ -27,7 +28,7 @@ Price = Callable[[CompiledBatch], Purchase]
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _ROUNDING = 1 + 1e-9
 _AS_GOOD = 1.1
-"""A release that cost as much counts as good enough within this factor of the squared error: its strategy was found for
+"""A release that cost as much counts as good enough within this factor of the batch's error: its strategy was found for
 the queries in another order, and may differ a little from the one that would be bought."""
 _WORTH_IT = 0.99
 """A smaller ε is used only if it saves at least one percent."""
@@ -48,10 +49,19 @@ class Decision:
     read: tuple[Release, ...] = ()
     """Those of ``used`` that others paid for and that the reader has not read before: they count against its cap."""
 
-    def predicted(self, batch: CompiledBatch) -> Estimate:
+    def predicted(self, batch: CompiledBatch, inference: Inference = "least squares") -> Estimate:
         """What the answer's errors will be, from the code that combines releases, over values that are all zero."""
-        bought = () if self.purchase is None else (self.purchase.predicted(),)
-        return combine((*self.used, *bought), batch)
+        return combine(self._releases, batch, inference=inference)
+
+    def check_inference(self, batch: CompiledBatch, inference: Inference) -> None:
+        """Refuse, before anything is charged, an inference that is not for so much."""
+        if inference == "likelihood":
+            check_size(self._releases, batch)
+
+    @property
+    def _releases(self) -> tuple[Release, ...]:
+        """All that the answer will be combined from, with zeros for the values of what is not bought yet."""
+        return (*self.used, *(() if self.purchase is None else (self.purchase.predicted(),)))
 
 
 def decisions(ask: Ask, whole: Purchase, stored: StoredReleases, price: Price) -> Iterator[Decision]:
@@ -82,7 +92,8 @@ def _decide(
     """
     releases = (*readable, *others)
     if not releases or ask.refresh:
-        return Decision(releases, whole)
+        decision = Decision(releases, whole)
+        return decision if _is_within(ask, whole.batch, decision.predicted(whole.batch)) else Decision((), whole)
     estimate = combine(releases, whole.batch, partial=True)
     contributors = contributing(releases, estimate)
     useful = set(contributors)
@@ -90,11 +101,15 @@ def _decide(
     used = (*readable, *read)
     if _is_enough(ask, whole, contributors, estimate):
         return Decision(used, None, read)
+    for release in contributors[-_SINGLES:] if ask.error is not None and estimate.is_coarse else ():
+        if not _too_wide(ask, whole.batch, combine((release,), whole.batch, partial=True)).any():
+            return Decision((release,), None, (release,) if release in others else ())
     if price is None:
         return None
     if ask.error is None:
         return Decision(used, _lacking(whole, estimate, price), read)
-    return Decision(used, _lacking_for_error(ask, whole, used, estimate, price), read)
+    decision = Decision(used, _lacking_for_error(ask, whole, used, estimate, price), read)
+    return decision if _is_within(ask, whole.batch, decision.predicted(whole.batch)) else Decision((), whole)
 
 
 def _reader_pays(decision: Decision) -> Amount:
@@ -114,9 +129,8 @@ def _is_enough(ask: Ask, whole: Purchase, contributors: Sequence[Release], estim
         return False
     if ask.error is not None:
         return not _too_wide(ask, batch, estimate).any()
-    weights = batch.error_weights
-    error = float((weights * estimate.stderr**2)[rows].sum())
-    target = float((weights * whole.plan.stderr(whole.epsilon, whole.delta) ** 2)[rows].sum())
+    error = batch.measured(estimate.stderr)
+    target = batch.measured(whole.plan.stderr(whole.epsilon, whole.delta))
     return error <= target * _ROUNDING or (
         _fits(whole.cost, total(r.cost for r in contributors)) and error <= target * _AS_GOOD
     )
@@ -125,22 +139,21 @@ def _is_enough(ask: Ask, whole: Purchase, contributors: Sequence[Release], estim
 def _lacking(whole: Purchase, estimate: Estimate, price: Price) -> Purchase:
     """The rows whose error is larger than what ε would buy, at the smallest ε that makes the whole batch as good.
 
-    The error of a batch is the sum of squared errors that strategies minimise. Combining only ever makes it smaller
-    than the bound that is used here: each row from what is stored, or from what is bought.
+    The error of a batch is what strategies minimise, such as the sum of squared errors. Combining only ever makes it
+    smaller than the bound that is used here: each row from what is stored, or from what is bought.
     """
-    batch, rows, weights = whole.batch, whole.batch.to_measure, whole.batch.error_weights
-    stored = weights * estimate.stderr**2
-    wanted = weights * whole.plan.stderr(whole.epsilon, whole.delta) ** 2
-    target = float(wanted[rows].sum())
+    batch, rows = whole.batch, whole.batch.to_measure
+    stored, wanted = estimate.stderr, whole.plan.stderr(whole.epsilon, whole.delta)
+    target = batch.measured(wanted)
     lacking = rows & (stored > wanted * _ROUNDING)
     if not lacking.any() or (lacking == rows).all():
         return whole
     rest = price(batch.only(lacking))
 
     def reaches(epsilon: Decimal) -> bool:
-        bought = weights * rest.plan.stderr(epsilon, rest.delta) ** 2
+        bought = rest.plan.stderr(epsilon, rest.delta)
         bound = np.where(lacking, np.minimum(stored, np.where(bought > 0, bought, np.inf)), stored)
-        return float(bound[rows].sum()) <= target * _ROUNDING
+        return batch.measured(bound) <= target * _ROUNDING
 
     if not reaches(rest.epsilon):  # the search did worse on the rest than on the whole
         return whole
@@ -159,7 +172,16 @@ def _lacking_for_error(
         together = combine((*used, rest.at(epsilon).predicted()), batch, partial=True)
         return float(_widths(ask, together)[batch.answer_rows].max(initial=0.0)) / float(ask.noise_width or 1)
 
-    return rest.at(_least_within(rest.epsilon, excess))
+    return rest.at(_least_within(rest.epsilon, excess, jumps=rest.plan.is_coarse(rest.epsilon, rest.delta)))
+
+
+def _is_within(ask: Ask, batch: CompiledBatch, estimate: Estimate) -> bool:
+    """Whether an answer keeps what ``error=`` promises.
+
+    Combining never makes a variance larger. But noise on integers is often exactly zero, and the mean of two such
+    counts less often than one of them: its width may be larger, and then the better one of the two is the answer.
+    """
+    return ask.error is None or not estimate.is_coarse or not _too_wide(ask, batch, estimate).any()
 
 
 def _too_wide(ask: Ask, batch: CompiledBatch, estimate: Estimate) -> NDArray[np.bool_]:
@@ -175,21 +197,24 @@ def _widths(ask: Ask, estimate: Estimate) -> NDArray[np.float64]:
     return np.where(np.isfinite(estimate.stderr), estimate.half_width(ask.confidence), np.inf)
 
 
-def _least_within(epsilon: Decimal, excess: Callable[[Decimal], float]) -> Decimal:
+def _least_within(epsilon: Decimal, excess: Callable[[Decimal], float], *, jumps: bool) -> Decimal:
     """The smallest ε whose ``excess`` is at most one, three digits long and rounded up; at most the given one.
 
-    No width falls faster than 1/ε, so ε · excess is enough whenever ε is. Those steps only come near; the line
-    through the last two of them, on logarithmic scales, gives the next guess.
+    On a fine lattice no width falls faster than 1/ε, so ε · excess is enough there whenever ε is. Those steps only come
+    near; the line through the last two of them, on logarithmic scales, gives the next guess. On a coarse lattice the
+    width ``jumps``, and the middle comes next where neither is between what is enough and what is not.
     """
     enough, short = epsilon, Decimal(0)
     reached, guess = excess(enough), Decimal(0)
     for _ in range(_STEPS):
         safe = _rounded(float(enough) * reached)
         trial = guess if short < guess < safe else safe
+        if jumps and not short < trial < enough:
+            trial = _rounded(math.sqrt(max(float(short), float(enough) / 16) * float(enough)))
         if not max(short, _SMALLEST_EPSILON) < trial < enough:
             break
         width = excess(trial)
-        slope = math.log(width / reached) / math.log(float(trial / enough)) if width > reached else -1.0
+        slope = math.log(width / reached) / math.log(float(trial / enough)) if width > reached > 0 else -1.0
         guess = _rounded(float(trial) * width ** (-1 / min(slope, -0.05)) * 1.002)
         if width > _ROUNDING:
             short = trial

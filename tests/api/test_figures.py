@@ -68,7 +68,9 @@ def tables() -> Iterator[Tables]:
             yield raw, con
 
 
-def drawn(tables: Tables, sql: str, privacy: Privacy, draws: int) -> tuple[Workload, Estimate, NDArray[np.float64]]:
+def drawn(
+    tables: Tables, sql: str, privacy: Privacy, draws: int, amount: tuple[float, float] | None = None
+) -> tuple[Workload, Estimate, NDArray[np.float64]]:
     """A plan of the real engine, the exact rows, and one estimate that holds ``draws`` answers one after the other."""
     database, con = tables
     workload = compile_batch(sql, con.catalog)
@@ -77,17 +79,22 @@ def drawn(tables: Tables, sql: str, privacy: Privacy, draws: int) -> tuple[Workl
     blocks = [table_workload(workload.matrix, rows_per_unit=scan.rows_per_unit, one_row=scan.one_row)]
     rows = len(workload.matrix)
     one = estimate_batch(
-        blocks, [measure(plan_release(blocks, privacy=privacy), [counts], *AMOUNT[privacy])], rows=rows
+        blocks, [measure(plan_release(blocks, privacy=privacy), [counts], *(amount or AMOUNT[privacy]))], rows=rows
     )
     exact = workload.matrix @ (counts / scan.one_row)
     (spread,) = one.spreads
     stream = np.random.default_rng(12)
-    noise = stream.laplace(size=(draws, spread.laplace.shape[1])) @ spread.laplace.T
+    assert spread.steps is not None
+    chance = -np.expm1(-np.maximum(spread.steps, 1e-6))  # a fine lattice is as good as a very fine one
+    size = (draws, spread.laplace.shape[1])
+    steps = stream.geometric(chance, size=size) - stream.geometric(chance, size=size)
+    noise = (steps * np.maximum(spread.steps, 1e-6)) @ spread.laplace.T
     noise += stream.normal(size=(draws, spread.gaussian.shape[1])) @ spread.gaussian.T
     many = Spread(
         np.arange(draws * rows),
         np.tile(spread.laplace, (draws, 1)),
         np.tile(spread.gaussian, (draws, 1)),
+        steps=spread.steps,
     )
     values = (exact + noise).reshape(-1)
     return workload, replace(one, values=values, stderr=np.tile(one.stderr, draws), spreads=(many,)), exact
@@ -108,9 +115,11 @@ def repeated(output: Output, rows: int, draws: int) -> Output:
     raise TypeError
 
 
-def at_every_level(tables: Tables, sql: str, privacy: Privacy, draws: int) -> Iterator[tuple[float, float, Figures]]:
+def at_every_level(
+    tables: Tables, sql: str, privacy: Privacy, draws: int, amount: tuple[float, float] | None = None
+) -> Iterator[tuple[float, float, Figures]]:
     """(confidence, exact figure, figures of many draws) of a query's first column."""
-    workload, estimate, exact = drawn(tables, sql, privacy, draws)
+    workload, estimate, exact = drawn(tables, sql, privacy, draws, amount)
     (query,) = workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(draws))
     output = repeated(query.columns[0].output, len(workload.matrix), draws)
@@ -158,3 +167,20 @@ def test_an_average_of_no_rows_may_be_anything(tables: Tables) -> None:
     known = ~np.isnan(variance.value)
     assert (variance.low[known] == 0).all()
     assert np.isinf(variance.high[known]).mean() > 0.8
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+@pytest.mark.parametrize(
+    "column",
+    [
+        "greatest(count(*) FILTER (WHERE h), count(*) FILTER (WHERE NOT h))",
+        "abs(count(*) FILTER (WHERE h) - 30) + abs(count(*) FILTER (WHERE NOT h) - 30)",
+        "count(*) FILTER (WHERE g) / count(*)",
+    ],
+)
+def test_figures_of_noise_on_integers_are_covered(tables: Tables, column: str, epsilon: float) -> None:
+    """Counts that are most often exact: a figure of two of them is wrong more often than either."""
+    draws = 2000
+    for level, truth, figures in at_every_level(tables, f"SELECT {column} FROM few", "pure", draws, (epsilon, 0.0)):
+        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
+        assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)

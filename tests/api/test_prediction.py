@@ -21,6 +21,11 @@ def ages(*bounds: int) -> list[str]:
     return [f"SELECT count(*) AS n FROM visits WHERE age < {bound}" for bound in bounds]
 
 
+def geometric(epsilon: float) -> float:
+    """The variance of the noise on one count."""
+    return float(2 * np.exp(-epsilon) / (1 - np.exp(-epsilon)) ** 2)
+
+
 def said_and_done(con: Connection, batch: str | list[str], **how: Any) -> tuple[tacit.Plan, tacit.Answers]:
     """The plan and the answers, which must agree in everything that a plan states."""
     plan = con.explain(batch, **how)
@@ -98,23 +103,34 @@ def test_the_plan_is_what_is_done_with_what_another_paid_for(connect: Connect, h
 def test_what_is_known_is_predicted_not_what_it_would_cost_anew(con: Connection) -> None:
     con.answer(ONE, epsilon=1)
     plan = con.explain(ONE, epsilon=0.5)
-    assert plan.stderr[0] == pytest.approx(np.sqrt(2), rel=1e-3)
+    assert plan.stderr[0] == pytest.approx(np.sqrt(geometric(1)), rel=1e-9)
     assert not any(plan.cost) and "already released: answering costs nothing" in str(plan)
     finer = con.explain(ONE, epsilon=1.5)
-    assert finer.stderr[0] == pytest.approx(np.sqrt(2 / (1 + 1.5**2)), rel=1e-3)
-    assert finer.error == pytest.approx(2 / 1.5**2, rel=1e-3), "the strategy by itself"
+    assert finer.stderr[0] == pytest.approx((1 / geometric(1) + 1 / geometric(1.5)) ** -0.5, rel=1e-9)
+    assert finer.error == pytest.approx(geometric(1.5), rel=1e-9), "the strategy by itself"
 
 
 def test_an_error_buys_the_difference(con: Connection) -> None:
-    known = con.answer(ONE, epsilon=2.8).df().eval("(high - low) / 2")[0]
-    assert known > 1.0
-    alone = con.explain(ONE, error=1.0, refresh=True)
-    plan, answers = said_and_done(con, ONE, error=1.0)
+    known = con.answer(ONE, epsilon=0.07).df().eval("(high - low) / 2")[0]
+    assert known > 40.0
+    alone = con.explain(ONE, error=40.0, refresh=True)
+    plan, answers = said_and_done(con, ONE, error=40.0)
     reached = answers.df().eval("(high - low) / 2")[0]
-    assert 0.99 < reached <= 1.0
+    assert 39.6 < reached <= 40.0
     assert answers.cost.epsilon < Decimal("0.6") * alone.cost.epsilon
-    assert "with what was released before, that is enough for ±1" in str(plan)
-    assert not any(con.explain(ONE, error=1.0).cost)
+    assert "with what was released before, that is enough for ±40" in str(plan)
+    assert not any(con.explain(ONE, error=40.0).cost)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1.5, 1.7])
+def test_an_error_of_one_is_kept_beside_what_was_released(con: Connection, epsilon: float) -> None:
+    """Two counts whose noise is often zero: their mean is wider at 95% than the better one by itself."""
+    con.answer(ONE, epsilon=epsilon)
+    alone = con.explain(ONE, error=1.0, refresh=True)
+    plan, _ = said_and_done(con, ONE, error=1.0)
+    assert plan.half_width[0] <= 1.0 and alone.half_width[0] <= 1.0
+    assert plan.cost.epsilon <= alone.cost.epsilon == Decimal("1.77"), "2p²/(1 + p) is a twentieth at 1.77"
+    assert not any(con.answer(ONE, error=1.0).cost), "and what was bought is enough from then on"
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-7])

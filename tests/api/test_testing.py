@@ -68,11 +68,12 @@ def test_units_keep_the_rows_that_releases_keep(connect: Connect, policy: dict[s
     assert exact[0].iloc[0, 0] == 200, "two rows for each of 200 patients"
     again = tacit.testing.exact_answers(connect(policy=policy), "SELECT count(*) FROM visits WHERE sex")
     assert again[0].iloc[0, 0] == exact[1].iloc[0, 0], "one salt for all"
-    assert con.explain("SELECT count(*) FROM visits", epsilon=1).stderr[0] == pytest.approx(np.sqrt(2), rel=1e-3)
+    stderr = con.explain("SELECT count(*) FROM visits", epsilon=1).stderr[0]
+    assert stderr == pytest.approx(np.sqrt(0.5) / np.sinh(0.5), rel=1e-9), "geometric noise for one row a unit"
     policy["tables"]["visits"]["max_rows_per_unit"] = 2
     tacit.ledger.change_policy(con, policy)
     wide = connect(policy=policy).explain("SELECT count(*) FROM visits", epsilon=1)
-    assert wide.stderr[0] == pytest.approx(2 * np.sqrt(2), rel=1e-3)
+    assert wide.stderr[0] == pytest.approx(np.sqrt(0.5) / np.sinh(0.25), rel=1e-9), "and for two"
 
 
 def test_refused_for_an_analyst(connect: Connect) -> None:

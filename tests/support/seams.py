@@ -31,6 +31,7 @@ SEAMS = {
     "refine": "tacit.sql.refine:Refinement.refined",
     "norm": "tacit.engine.mechanism.exact:largest_column_norm",
     "measure": "tacit.engine.mechanism.measure:measure",
+    "measure in stages": "tacit.engine.mechanism.stages:measure_in_stages",
     "laplace": "tacit.engine.mechanism.noise:add_laplace",
     "gaussian": "tacit.engine.mechanism.noise:add_gaussian",
     "pack": "tacit.engine.mechanism.measurement:pack",
