@@ -2,6 +2,7 @@
 
     python benchmarks/mechanism.py [measurements]              # and what a ledger's past costs, 10 to 10,000 releases
     python benchmarks/mechanism.py history [related] [sizes]   # only that; related: past releases of the same table
+    python benchmarks/mechanism.py noise                       # variance on a fine lattice over that on the integers
 
 Two figures for each: the processor's milliseconds, which is what a step costs beyond waiting for the disk and for other
 processes, and the time that passed as a multiple of one fsync of this disk. A durable charge needs one fsync and a
@@ -22,7 +23,18 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 import tacit
-from tacit.engine import Amount, PlanOptions, TableWorkload, measure, pack, plan_release, unpack
+from tacit.engine import (
+    Amount,
+    PlanOptions,
+    TableWorkload,
+    choose_plan,
+    least_error,
+    measure,
+    pack,
+    plan_release,
+    table_workload,
+    unpack,
+)
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
@@ -67,6 +79,8 @@ def line(what: str, cost: Cost, sync: Cost, note: str = "") -> None:
 def main(arguments: Sequence[str]) -> None:
     """Print the tables."""
     numbers = [int(word) for word in arguments if word.isdigit()]
+    if "noise" in arguments:
+        return noise()
     with tempfile.TemporaryDirectory() as folder:
         if "history" not in arguments:
             report(Path(folder), *numbers[:1])
@@ -116,6 +130,24 @@ def report(folder: Path, measurements: int = 1000) -> None:
         line(f"{name}: pack them, {len(payload) / 1000:.0f} kB", typical(lambda _, r=release: pack(r)), sync)  # type: ignore[misc]
         line(f"{name}: charge, draw, store and read back", typical(whole), sync, "wanted: less than 100 ms busy")
         print()
+
+
+def noise() -> None:
+    """What noise on the integers gains: plans of whole rows against the same plans for rows in fixed point."""
+    print(f"{'':22}   ε  strategy on integers    fine/integers  drawn/stated  error/least of any mechanism")
+    x = np.arange(64)
+    for name, W in {"64 disjoint counts": np.eye(64), "prefix counts of 16": np.tril(np.ones((16, 64)))}.items():
+        whole, fixed = table_workload(W), table_workload(W, one_row=16)
+        for epsilon in (1, 2, 4):
+            plan, fine = choose_plan([whole], epsilon), choose_plan([fixed], epsilon)
+            B = plan.parts[0].lattice.B
+            errors = [B @ m.values - W @ x for m in (measure(plan, [x], epsilon)[0] for _ in range(300))]
+            drawn = float(np.square(errors).sum(axis=1).mean())
+            stated = plan.total_error(epsilon)
+            print(
+                f"{name:22}{epsilon:4}  {plan.name:22} {fine.total_error(epsilon) / stated:14.3f}"
+                f"{drawn / stated:14.3f}{stated / least_error(W, epsilon):14.3f}"
+            )
 
 
 PAST = (10, 1_000, 10_000)

@@ -16,12 +16,13 @@ import tacit.engine
 ROOT = Path(__file__).parents[1]
 FOUNDATION = ("tacit.errors", "tacit.process")
 """What every room may import."""
-ENGINE = tuple(f"tacit.engine.{name}" for name in ("linalg", "strategy"))
+ENGINE = tuple(f"tacit.engine.{name}" for name in ("linalg", "measures", "strategy"))
 SEARCH = "tacit.engine.search"
 MAY_IMPORT = {
     "sql": ("tacit.sql",),
     "engine": ("tacit.engine",),
     "engine/linalg.py": ENGINE,
+    "engine/measures.py": ENGINE,
     "engine/strategy.py": ENGINE,
     "engine/search": (*ENGINE, SEARCH),
     "engine/accounting": (*ENGINE, "tacit.engine.accounting"),

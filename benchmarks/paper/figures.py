@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tacit.engine.strategy import Privacy
 
-from benchmarks.paper.tasks import Lemmas, Outcome, Planned, Task
-from benchmarks.paper.workloads import Setting
+from benchmarks.paper.sizes import Sizes
+from benchmarks.paper.tasks import Lemmas, Outcome, Parameters, Planned, Task
+from benchmarks.paper.workloads import PAPERS, Setting
+
+Names: TypeAlias = Mapping[str, tuple[str, Parameters]]
+"""Label of a curve → the strategy's name and its own keywords."""
+ERROR, SECONDS = "expected squared error per query", "seconds of CPU"
 
 TACIT, BOUND = "tacit", "lower bound"
 LEMMA3, LEMMA4, COA_LEMMA4 = "Lemma 3 (upper bound)", "Lemma 4 (no bound)", "Lemma 4 of COA (upper bound)"
@@ -29,6 +34,8 @@ class Point:
     series: str
     measure: str
     task: Task
+    factor: float = 1.0
+    """What the measure is multiplied by: an error at another ε or δ."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +66,13 @@ class Row:
 
 
 def rows(figure: Figure, outcomes: Mapping[Task, Outcome]) -> list[Row]:
+    """The points that were measured; what a strategy refused is a row without a number."""
     listed = []
     for point in figure.points:
-        outcome = outcomes[point.task]
-        y = outcome.measures.get(point.measure, float("nan"))
+        outcome = outcomes.get(point.task)
+        if outcome is None:
+            continue
+        y = point.factor * outcome.measures.get(point.measure, float("nan"))
         note = outcome.reason or ("stopped" if outcome.measures.get("stopped") else "")
         listed.append(Row(figure.name, point.panel, figure.axis, point.x, point.series, figure.value, y, note))
     return listed
@@ -72,24 +82,27 @@ def sweep(
     panel: str,
     settings: Iterable[tuple[float, Setting]],
     privacy: Privacy,
-    names: Mapping[str, str],
-    limits: tuple[float | None, float | None],
+    names: Names,
+    sizes: Sizes,
     measure: Literal["error", "seconds"] = "error",
 ) -> Sequence[Point]:
-    """Every named strategy (label → name) and tacit's own, with the bounds when errors are shown.
-
-    ``limits`` are the seconds that tacit's own search and a named strategy may take.
-    """
-    own, named = limits
+    """Every named strategy and tacit's own, with the bounds when errors are shown."""
     points = []
     for x, setting in settings:
-        for label, strategy in names.items():
-            points.append(Point(panel, x, label, measure, Planned(setting, privacy, strategy, named)))
+        for label, (strategy, parameters) in names.items():
+            if setting.n > sizes.most_cells.get(label, setting.n):
+                continue
+            if strategy == "lrm":
+                parameters = (*parameters, ("gamma", sizes.gamma(setting)))
+            task = Planned(setting, privacy, strategy, sizes.named_limit, parameters=parameters)
+            points.append(Point(panel, x, label, measure, task))
         if measure == "seconds":
-            points.append(Point(panel, x, TACIT, "proven", Planned(setting, privacy, None, own, TIMED_GAP)))
+            task = Planned(setting, privacy, None, sizes.own_limit, TIMED_GAP)
+            points.append(Point(panel, x, TACIT, "proven", task))
             continue
-        ours, lemmas = Planned(setting, privacy, None, own), Lemmas(setting, privacy)
+        ours, lemmas = Planned(setting, privacy, None, sizes.own_limit), Lemmas(setting, privacy)
         points.append(Point(panel, x, TACIT, measure, ours))
         points.append(Point(panel, x, BOUND, "lower bound", ours))
-        points += [Point(panel, x, label, name, lemmas) for label, name in LEMMAS[privacy].items()]
+        if setting.workload in PAPERS:
+            points += [Point(panel, x, label, name, lemmas) for label, name in LEMMAS[privacy].items()]
     return points

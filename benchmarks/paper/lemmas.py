@@ -20,7 +20,10 @@ def lemma3_bound(workload: Matrix) -> float:
 
 
 def coa_upper_bound(workload: Matrix) -> float:
-    """ρ²·‖W‖²_F, from above, for approximate privacy: L = V has column norms at most ρ (COA, Lemma 4)."""
+    """ρ²·‖W‖²_F, from above, for approximate privacy: L = V has column norms at most ρ (COA, Lemma 4).
+
+    The paper says it of any feasible X and with θ; it is true of the optimum, and without θ.
+    """
     _, V = row_space(workload)
     rho = float(np.max(np.einsum("ij,ij->j", V, V), initial=0.0))
     return rho * float(np.sum(workload**2))

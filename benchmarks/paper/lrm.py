@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.paper.figures import Figure, Point, sweep
+from benchmarks.paper.figures import ERROR, SECONDS, Figure, Names, Point, sweep
 from benchmarks.paper.sizes import Sizes
 from benchmarks.paper.tasks import Relaxed
 from benchmarks.paper.workloads import Setting
 
 LM, NOR, WM, HM, AMM, LRM = "LM (noise on data)", "noise on results", "WM", "HM", "AMM (ESM)", "LRM"
-NAMES = {LM: "identity", NOR: "results", WM: "wavelet", HM: "hierarchical", LRM: "lrm"}
+NAMES: Names = {
+    LM: ("identity", ()),
+    NOR: ("results", ()),
+    WM: ("wavelet", ()),
+    HM: ("hierarchical", ()),
+    LRM: ("lrm", ()),
+}
 NOISE = "noise alone, ε = 0.1"
 ALL = ("WDiscrete", "WRange", "WRelated")
-ERROR, SECONDS = "expected squared error per query", "seconds"
 LOW = 0.1
 """A second, low rank for WRelated: at the default s = 0.5·min(m, n) its workload is hardly of low rank."""
 
 
-def figures(sizes: Sizes, data: str | None) -> list[Figure]:
-    return [*_gamma(sizes, data), *_rank(sizes, data), *_domain(sizes), *_queries(sizes), _base(sizes)]
+def figures(sizes: Sizes, folder: str | None) -> list[Figure]:
+    return [*_gamma(sizes, folder), *_rank(sizes, folder), *_domain(sizes), *_queries(sizes), _base(sizes)]
 
 
 def _tuned(variants: Sequence[tuple[float, Relaxed]], panel: str) -> tuple[list[Point], list[Point]]:
@@ -33,11 +38,14 @@ def _tuned(variants: Sequence[tuple[float, Relaxed]], panel: str) -> tuple[list[
     return errors, [Point(panel, x, LRM, "seconds", task) for x, task in variants]
 
 
-def _gamma(sizes: Sizes, data: str | None) -> list[Figure]:
+def _gamma(sizes: Sizes, folder: str | None) -> list[Figure]:
     errors, times = [], []
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
-        tasks = [(g, Relaxed(setting, gamma=g, data=data, limit=sizes.named_limit)) for g in sizes.gammas]
+        tasks = [
+            (g, Relaxed(setting, gamma=sizes.gamma(setting, g), folder=folder, limit=sizes.named_limit))
+            for g in sizes.gammas
+        ]
         more_errors, more_times = _tuned(tasks, workload)
         errors += more_errors
         times += more_times
@@ -47,11 +55,12 @@ def _gamma(sizes: Sizes, data: str | None) -> list[Figure]:
     ]
 
 
-def _rank(sizes: Sizes, data: str | None) -> list[Figure]:
+def _rank(sizes: Sizes, folder: str | None) -> list[Figure]:
     errors, times = [], []
     for workload in ALL:
         setting = Setting(workload, *sizes.tuning)
-        tasks = [(r, Relaxed(setting, ratio=r, data=data, limit=sizes.named_limit)) for r in sizes.ratios]
+        gamma = sizes.gamma(setting)
+        tasks = [(r, Relaxed(setting, gamma, ratio=r, folder=folder, limit=sizes.named_limit)) for r in sizes.ratios]
         more_errors, more_times = _tuned(tasks, workload)
         errors += more_errors
         times += more_times
@@ -62,16 +71,12 @@ def _rank(sizes: Sizes, data: str | None) -> list[Figure]:
     ]
 
 
-def _limits(sizes: Sizes) -> tuple[float | None, float | None]:
-    return sizes.own_limit, sizes.named_limit
-
-
 def _domain(sizes: Sizes) -> list[Figure]:
     """Figures 4 to 6. Without a residual the error does not depend on the data: one panel stands for all three."""
 
     def points(workload: str, share: float, panel: str) -> Sequence[Point]:
         settings = [(n, Setting(workload, sizes.lrm_m, n, share)) for n in sizes.lrm_ns]
-        return sweep(panel, settings, "pure", {**NAMES, AMM: "esm"}, _limits(sizes))
+        return sweep(panel, settings, "pure", {**NAMES, AMM: ("esm", ())}, sizes)
 
     title = f"effect of the domain size n, m = {sizes.lrm_m}"
     return [
@@ -86,7 +91,7 @@ def _domain(sizes: Sizes) -> list[Figure]:
 def _queries(sizes: Sizes) -> list[Figure]:
     def points(workload: str, share: float, panel: str) -> Sequence[Point]:
         settings = [(m, Setting(workload, m, sizes.lrm_n, share)) for m in sizes.lrm_ms]
-        return sweep(panel, settings, "pure", NAMES, _limits(sizes))
+        return sweep(panel, settings, "pure", NAMES, sizes)
 
     title = f"effect of the number of queries m, n = {sizes.lrm_n}"
     return [
@@ -97,6 +102,6 @@ def _queries(sizes: Sizes) -> list[Figure]:
 
 def _base(sizes: Sizes) -> Figure:
     settings = [(share, Setting("WRelated", sizes.lrm_m, sizes.lrm_n, share)) for share in sizes.shares]
-    points = sweep("WRelated", settings, "pure", NAMES, _limits(sizes))
+    points = sweep("WRelated", settings, "pure", NAMES, sizes)
     title = f"effect of s, m = {sizes.lrm_m}, n = {sizes.lrm_n}"
     return Figure("LRM 9", title, "lrm-9", "s / min(m, n)", ERROR, tuple(points), log_x=False)

@@ -31,7 +31,20 @@ _STYLES: Mapping[str, tuple[str, str, str]] = {
     "ESM": ("#9467bd", "-.", "P"),
     "AM": ("#e377c2", "-.", "*"),
     "LRM": ("#ff7f0e", "-", "D"),
-    "COA": ("#17becf", "-", "X"),
+    "COA (program)": ("#17becf", "-", "X"),
+    "COA (paper)": ("#0b5563", "-", "X"),
+    "DAWA": ("#bcbd22", "-", "h"),
+    "MWEM": ("#7f7f7f", "-", "p"),
+    "tacit, pure ε": ("#d62728", "-", "o"),
+    "noisy counts": ("#1f77b4", "--", "s"),
+    "hierarchical": ("#98df8a", "-", "v"),
+    "wavelet": ("#2ca02c", "-", "^"),
+    "eigen-queries": ("#e377c2", "-.", "*"),
+    "Laplace on all ranges": ("#8c8c8c", "--", "x"),
+    "single cells (weighted)": ("#1f77b4", "--", "s"),
+    "wider ranges": ("#ff7f0e", "-", "D"),
+    "least squares": ("#1f77b4", "--", "s"),
+    "non-negative": ("#d62728", "-", "o"),
     "LRM, ε = 1": ("#fdd0a2", "-", "D"),
     "LRM, ε = 0.1": ("#ff7f0e", "-", "D"),
     "LRM, ε = 0.01": ("#a63603", "-", "D"),
@@ -64,14 +77,26 @@ def draw(folder: Path, sheet: str, figures: Sequence[tuple[Figure, Sequence[Row]
     handles: dict[str, Any] = {}
     for ax in axes.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    sheet_figure.suptitle(f"{figures[0][0].name.split()[0]} paper: {figures[0][0].title}", fontsize=11)
-    sheet_figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=int(size[0] / 1.5), fontsize=8
-    )
+    paper = {"LRM": "LRM paper", "COA": "COA paper", "Talk": "the talk"}.get(figures[0][0].name.split()[0], "ours")
+    sheet_figure.suptitle(f"{paper}: {figures[0][0].title}", fontsize=11)
+    widest = 0.075 * max(map(len, handles)) + 0.6  # inches of a label of this size, with its mark
+    columns = max(1, int(size[0] / widest))
+    sheet_figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8)
     path = folder / f"{sheet}.png"
     sheet_figure.savefig(path, dpi=120)
     plt.close(sheet_figure)
     return path
+
+
+_SHADES = {"0.01": "#c6dbef", "0.001": "#6baed6", "0.0001": "#2171b5", "1e-05": "#08306b"}
+"""COA's curves in its Figure 14, by δ."""
+
+
+def _style(name: str) -> tuple[str, str, str]:
+    """A curve of COA at one δ is drawn as COA, in the shade of its δ; one by the paper's settings is dashed."""
+    label, _, delta = name.partition(", δ = ")
+    colour, line, mark = _STYLES[label] if label in _STYLES else _STYLES[label.rpartition(" (")[0]]
+    return _SHADES.get(delta, colour), "--" if label.endswith(" (paper)") else line, mark
 
 
 def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
@@ -79,7 +104,7 @@ def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
     for name in sorted(names, key=lambda n: (n == "tacit", n == "lower bound")):
         points = [(row.x, row.y) for row in part if row.series == name and row.y > 0 and not math.isnan(row.y)]
         if points:
-            colour, line, mark = _STYLES[name]
+            colour, line, mark = _style(name)
             # An open mark on top: where tacit meets the best named strategy, both can be seen.
             shape = {"markersize": 7, "markerfacecolor": "none"} if name == "tacit" else {"markersize": 4}
             width = 1.0 if name.startswith("Lemma") else 1.5
@@ -101,6 +126,6 @@ def _panel(ax: Any, figure: Figure, panel: str, part: Sequence[Row]) -> None:
         ax.set_xticklabels([f"{x:g}" for x in values], fontsize=7)
     ax.tick_params(which="both", labelsize=7)
     ax.set_xlabel(figure.axis, fontsize=9)
-    number = " ".join(figure.name.split()[1:2])
-    ax.set_title(f"Figure {number}: {panel}", fontsize=9)
+    paper, number = figure.name.split()[:2]
+    ax.set_title(f"{'Figure' if paper in ('LRM', 'COA') else 'Plot'} {number}: {panel}", fontsize=9)
     ax.grid(True, alpha=0.25)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
+from benchmarks.paper.data import DATA_SETS, origin
 from benchmarks.paper.figures import Figure, Row
 
 
@@ -35,7 +36,7 @@ def markdown(figure: Figure, rows: Sequence[Row]) -> str:
         cells = {(row.x, row.series): row for row in part}
         lines += [f"## {panel}", "", f"| {figure.axis} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
         for x in dict.fromkeys(row.x for row in part):
-            lines.append(f"| {x:g} | {' | '.join(_cell(cells[x, column]) for column in columns)} |")
+            lines.append(f"| {x:g} | {' | '.join(_cell(cells.get((x, column))) for column in columns)} |")
         lines.append("")
     if any(row.note == "stopped" for row in rows):
         lines += ["\\* ended by the time limit", ""]
@@ -43,8 +44,22 @@ def markdown(figure: Figure, rows: Sequence[Row]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _cell(row: Row) -> str:
-    if math.isnan(row.y):
+def what_was_run(by_figure: Mapping[Figure, Sequence[Row]], size: str, folder: str | None, other_code: int) -> str:
+    """Points of each figure: measured, ended by the time limit, refused or failed, and not run yet."""
+    lines = [f"The {size} form. Data: " + ", ".join(f"{name} ({origin(name, folder)})" for name in DATA_SETS) + "."]
+    if other_code:
+        lines.append(f"{other_code} measurements are by an earlier state of the search.")
+    lines += ["", "| figure | points | measured | of these stopped | gaps | not run |", "|---|---|---|---|---|---|"]
+    for figure, rows in by_figure.items():
+        gaps = sum(math.isnan(row.y) for row in rows)
+        stopped = sum(row.note == "stopped" for row in rows)
+        total = len(figure.points)
+        lines.append(f"| {figure.name} | {total} | {len(rows) - gaps} | {stopped} | {gaps} | {total - len(rows)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: Row | None) -> str:
+    if row is None or math.isnan(row.y):
         return "–"
     return f"{row.y:.4g}" + ("*" if row.note == "stopped" else "")
 

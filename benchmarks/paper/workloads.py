@@ -1,20 +1,18 @@
-"""The four workloads of both papers, and the data that two of LRM's figures need."""
+"""The four workloads of both papers, and those of the talk."""
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-
-ENTRIES = 2**16
-"""Cells of the generated data before merging; LRM's Search Log has as many."""
+PAPERS = ("WDiscrete", "WMarginal", "WRange", "WRelated")
+"""COA's four workloads; LRM has three of them."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +21,7 @@ class Setting:
 
     workload: str
     m: int
+    """Queries. The matrix may have fewer rows: all ranges are written as a square root of WᵀW (``_all_ranges``)."""
     n: int
     share: float = 0.5
     """s of WRelated, as a share of min(m, n); 0.5 is LRM's default (its Table 1)."""
@@ -84,21 +83,35 @@ def attributes(n: int) -> tuple[int, ...]:
     return (4,) * (bits // 2) + (2,) * (bits % 2)
 
 
-_MAKERS = {"WDiscrete": _discrete, "WRange": _range, "WRelated": _related, "WMarginal": _marginal}
+def all_ranges(n: int) -> Setting:
+    return Setting("AllRange", n * (n + 1) // 2, n)
 
 
-def unit_counts(n: int, path: str | None) -> Vector:
-    """Counts of n cells, merged from neighbours as LRM's Section 6 does; generated unless a file is named.
+def cube(n: int) -> Setting:
+    """The data cube of ``attributes(n)``: every marginal, of no attribute up to all of them."""
+    return Setting("Cube", math.prod(d + 1 for d in attributes(n)), n)
 
-    Only an answer with a residual, W ≠ B·L, depends on them: LRM's Figures 2 and 3.
-    """
-    if path is None:
-        rng = np.random.default_rng(0)
-        counts = np.minimum(rng.zipf(2.0, ENTRIES), 1000).astype(np.float64)  # heavy-tailed, as search keywords are
-    elif Path(path).suffix == ".npy":
-        counts = np.load(path).astype(np.float64)
-    else:
-        counts = np.loadtxt(path)
-    if counts.ndim != 1 or len(counts) < n:
-        raise ValueError(f"the data must be one list of at least {n} counts")
-    return np.array([part.sum() for part in np.array_split(counts, n)])
+
+def _all_ranges(setting: Setting, _: np.random.Generator) -> Matrix:
+    """R with RᵀR = WᵀW, n×n: the error of a strategy, Δ²·tr(WᵀW·(LᵀL)⁺), knows no more of W, and for 1,024 cells W
+    would have 524,800 rows. Cells i ≤ j, counted from 1, are together in i·(n + 1 − j) ranges."""
+    i = np.arange(1.0, setting.n + 1.0)
+    gram = np.minimum.outer(i, i) * (setting.n + 1.0 - np.maximum.outer(i, i))
+    return np.asarray(np.linalg.cholesky(gram).T)
+
+
+def _cube(setting: Setting, _: np.random.Generator) -> Matrix:
+    W: Matrix = np.ones((1, 1))
+    for d in attributes(setting.n):
+        W = np.asarray(np.kron(W, np.vstack([np.ones((1, d)), np.eye(d)])), dtype=np.float64)
+    return W
+
+
+_MAKERS = {
+    "WDiscrete": _discrete,
+    "WRange": _range,
+    "WRelated": _related,
+    "WMarginal": _marginal,
+    "AllRange": _all_ranges,
+    "Cube": _cube,
+}
