@@ -21,7 +21,7 @@ fuzz: .venv/dev links  ## 51,000 random queries against DuckDB and 440 random wo
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
 
 # One BLAS thread per process: two processes measure at a time, and small matrices are slower on more.
-paper: .venv/paper links  ## both papers' experiments into build/paper, in minutes; FULL=1 at the papers' sizes (a day or more, see docs/papers.md)
+paper: .venv/paper links  ## both papers' experiments into build/paper, in minutes; FULL=1 at the papers' sizes (days; it can be stopped and resumed, see docs/papers.md)
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.paper --size $(if $(FULL),full,quick) $(PAPER)
 
 format:

@@ -46,7 +46,9 @@ def main(epsilon: float = 1.0) -> None:
         others = [_number(predicted[name][i] * ratio[i]) for name in ALTERNATIVES]
         table.add_row(label, _number(row.value), _number((row.high - row.low) / 2), *others)
     console.print(table)
-    console.print(f"{len(plan.cells):,} cells; squared error at most {1 + plan.gap:.2f} times the least possible.")
+    console.print(
+        f"{len(plan.cells):,} cells; squared error at most {1 + plan.gap:.2f} times the least with this noise."
+    )
     for name, words in ALTERNATIVES.items():
         times = (plan.alternatives[name] / plan.error) ** 0.5
         console.print(f"  {words.replace(chr(10), ' '):24} {times:8.2f} times the error of tacit's plan")
