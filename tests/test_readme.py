@@ -15,12 +15,12 @@ BLOCKS = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", README, flag
 
 def shape(text: str) -> list[str]:
     """The words and the layout: numbers differ from run to run, and so do the widths of their columns."""
-    masked = re.sub(r"-?\d[\d,]*(\.\d+)?(e-?\d+)?", "#", text)
+    masked = re.sub(r"-?\d[\d,]*(\.\d+)?(e[+-]?\d+)?", "#", text)
     return [" ".join(line.split()) for line in masked.strip().splitlines()]
 
 
 def figures(text: str) -> list[float]:
-    return [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", text)]
+    return [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?", text)]
 
 
 def test_blocks_run_and_print_what_they_show() -> None:

@@ -39,15 +39,15 @@ class TestReuse:
         assert watch.reads == 1
 
     def test_a_finer_answer_is_bought_and_combined(self, con: Connection, watch: Any) -> None:
-        coarse, fine = con.answer(SQL, epsilon=0.5), con.answer(SQL, epsilon=1)
-        assert con.budget.spent.epsilon == Decimal("1.5")
-        assert fine.cost.epsilon == 1
-        assert fine.epsilon == Decimal("1.5")
-        alone = con.explain(SQL, epsilon=1).alternative_stderr["results"][0]
+        little = Decimal("0.000001")  # so much noise that two draws are not the same integer
+        coarse, fine = con.answer(SQL, epsilon=little), con.answer(SQL, epsilon=2 * little)
+        assert con.budget.spent.epsilon == 3 * little
+        assert fine.cost.epsilon == 2 * little
+        assert fine.epsilon == 3 * little
+        alone = con.explain(SQL, epsilon=2 * little).alternative_stderr["results"][0]
         assert fine.df()["stderr"][0] < alone
-        between = (value(coarse), value(fine))
-        assert between[0] != between[1]
-        again = con.answer(SQL, epsilon=1)
+        assert value(coarse) != value(fine)
+        again = con.answer(SQL, epsilon=2 * little)
         assert value(again) == value(fine)
         assert watch.reads == 2
 
