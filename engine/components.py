@@ -153,8 +153,9 @@ class Frame:
     def __init__(self, evidence: Sequence[Evidence], splits: dict[int, Vector]) -> None:
         self._evidence = tuple(evidence)
         self._splits = splits
-        self._found: dict[frozenset[int], tuple[_Provider, ...]] = {}
-        self._estimates: dict[frozenset[int], NDArray[np.float64]] = {}
+        self._able: dict[frozenset[int], list[tuple[Evidence, float]]] = {}
+        self._estimates: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        self._held: dict[tuple[int, int], tuple[bool, Matrix, AxisQuestions]] = {}
         self._norms: dict[tuple[int, int], tuple[Vector, Matrix, AxisQuestions]] = {}
         self._means: dict[int, tuple[Vector, bool, Matrix]] = {}
 
@@ -164,15 +165,14 @@ class Frame:
 
     def determines(self, group: ProductRows) -> bool:
         return all(a in self._splits for a in group.axes) and all(
-            any(all(p.evidence.by_axis[a].holds(self._rest(group, a)) for a in U) for p in self._providers(U))
-            for U in self._components(group)
+            self._providers(U, group) for U in self._components(group)
         )
 
     def variances(self, group: ProductRows) -> Vector:
         total = np.zeros(math.prod(group.shape))
         for U in self._components(group):
             scales: dict[tuple[int, ...], tuple[float, Evidence]] = {}
-            for p in self._providers(U):  # blocks with the same questions over U differ by a number only
+            for p in self._providers(U, group):  # blocks with the same questions over U differ by a number only
                 key = tuple(id(p.evidence.by_axis[a]) for a in sorted(U))
                 known, _ = scales.get(key, (0.0, p.evidence))
                 scales[key] = known + p.weight**2 * _noise_beside(p.evidence, U), p.evidence
@@ -188,7 +188,7 @@ class Frame:
         total = np.zeros(math.prod(group.shape))
         for U in self._components(group):
             order = [a for a in group.axes if a in U]
-            tensor = self._estimate(U)
+            tensor = self._estimate(U, self._providers(U, group))
             tensor = tensor.transpose([sorted(U).index(a) for a in order])
             tensor = applied(tensor, [group.by_axis[a] for a in order])
             for k, a in enumerate(group.axes):
@@ -210,7 +210,7 @@ class Frame:
                 for k, a in enumerate(group.axes):
                     if a not in U:
                         means = means * self._mean(group, a)[index[k]]
-            for p in self._providers(U):
+            for p in self._providers(U, first):
                 term = means * (p.weight**2 * _noise_beside(p.evidence, U))
                 for a in U:
                     rests = p.evidence.by_axis[a].rests(self._splits[a])
@@ -253,32 +253,39 @@ class Frame:
             self._norms[key] = _squares(factor @ questions.rests(self._splits[axis])), factor, questions
         return self._norms[key][0]
 
-    def _providers(self, U: frozenset[int]) -> tuple[_Provider, ...]:
-        """The blocks that tell of the component over U, weighed by the inverse of their variances.
+    def _providers(self, U: frozenset[int], group: ProductRows) -> tuple[_Provider, ...]:
+        """The blocks that tell of a group's component over U, weighed by the inverse of their variances.
 
         The weights do not depend on the rows that are asked, so that answers agree with each other to the last digit.
         """
-        if U not in self._found:
+        if U not in self._able:
             able = [
                 e
                 for e in self._evidence
                 if U <= e.by_axis.keys() and all(q.sees_total for a, q in e.by_axis.items() if a not in U)
             ]
-            precisions = [1 / (_noise_beside(e, U) * math.prod(self._typical(e, a) for a in U)) for e in able]
-            self._found[U] = tuple(
-                _Provider(e, precision / sum(precisions)) for e, precision in zip(able, precisions, strict=True)
-            )
-        return self._found[U]
+            self._able[U] = [(e, 1 / (_noise_beside(e, U) * math.prod(self._typical(e, a) for a in U))) for e in able]
+        able_here = [(e, w) for e, w in self._able[U] if all(self._holds(e.by_axis[a], group, a) for a in U)]
+        total = sum(weight for _, weight in able_here)
+        return tuple(_Provider(e, weight / total) for e, weight in able_here)
+
+    def _holds(self, questions: AxisQuestions, group: ProductRows, axis: int) -> bool:
+        factor = group.by_axis[axis]
+        key = (id(questions), id(factor))
+        if key not in self._held:
+            self._held[key] = questions.holds(self._rest(group, axis)), factor, questions
+        return self._held[key][0]
 
     def _typical(self, evidence: Evidence, axis: int) -> float:
         rests = evidence.by_axis[axis].rests(self._splits[axis])
         return max(float(np.square(rests).sum()) / max(len(rests) - 1, 1), 1e-300)
 
-    def _estimate(self, U: frozenset[int]) -> NDArray[np.float64]:
+    def _estimate(self, U: frozenset[int], providers: Sequence[_Provider]) -> NDArray[np.float64]:
         """The counts over U without their means, axes in ascending order."""
-        if U not in self._estimates:
+        key = (*sorted(U), -1, *(id(p.evidence) for p in providers))
+        if key not in self._estimates:
             total = np.zeros([len(self._splits[a]) for a in sorted(U)])
-            for p in self._providers(U):
+            for p in providers:
                 assert p.evidence.answers is not None
                 matrices = [
                     q.rests(self._splits[a]) if a in U else q.total[None, :] for a, q in p.evidence.by_axis.items()
@@ -287,8 +294,8 @@ class Frame:
                 beside = tuple(k for k, a in enumerate(p.evidence.axes) if a not in U)
                 order = [a for a in p.evidence.axes if a in U]
                 total += p.weight * tensor.squeeze(beside).transpose([order.index(a) for a in sorted(U)])
-            self._estimates[U] = total
-        return self._estimates[U]
+            self._estimates[key] = total
+        return self._estimates[key]
 
 
 Source = Frame | Direct

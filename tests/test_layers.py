@@ -16,7 +16,7 @@ import tacit.engine
 ROOT = Path(__file__).parents[1]
 FOUNDATION = ("tacit.errors", "tacit.process")
 """What every room may import."""
-ENGINE = tuple(f"tacit.engine.{name}" for name in ("linalg", "measures", "strategy"))
+ENGINE = tuple(f"tacit.engine.{name}" for name in ("components", "linalg", "measures", "product_workload", "strategy"))
 SEARCH = "tacit.engine.search"
 MAY_IMPORT = {
     "sql": ("tacit.sql",),

@@ -1,0 +1,93 @@
+"""A product workload as the search sees it: rows scaled to a largest entry of 1, equal factors known by one number."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from tacit.engine.linalg import row_peaks
+from tacit.engine.product_workload import Axes, ProductWorkload
+from tacit.engine.strategy import Matrix, Vector
+
+
+@dataclass(frozen=True)
+class Term:
+    """Groups with the same factors: the factor of each axis by its number, and the sum of their weights."""
+
+    axes: Axes
+    factors: tuple[int, ...]
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """The terms of a workload. The error of a strategy is Σ weight · (the squared errors of the term's rows)."""
+
+    sizes: tuple[int, ...]
+    matrices: tuple[Matrix, ...] = field(repr=False)
+    terms: tuple[Term, ...] = field(repr=False)
+
+    @cached_property
+    def axes(self) -> Axes:
+        """The axes that anything is asked of."""
+        return tuple(sorted({axis for term in self.terms for axis in term.axes}))
+
+    @cached_property
+    def common(self) -> frozenset[int]:
+        """The axes that every term names."""
+        sets = [frozenset(term.axes) for term in self.terms]
+        return frozenset.intersection(*sets) if sets else frozenset()
+
+    @cached_property
+    def column_sets(self) -> tuple[Axes, ...]:
+        return tuple(dict.fromkeys(term.axes for term in self.terms))
+
+    def factors_of(self, axis: int) -> tuple[int, ...]:
+        """The different factors that terms have for an axis."""
+        found = (term.factors[term.axes.index(axis)] for term in self.terms if axis in term.axes)
+        return tuple(dict.fromkeys(found))
+
+    def points(self, axes: Sequence[int]) -> int:
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def restricted(self, terms: Sequence[Term]) -> Scaled:
+        return Scaled(self.sizes, self.matrices, tuple(terms))
+
+
+def scaled(workload: ProductWorkload, weights: Vector | None = None) -> Scaled:
+    """The rows of each factor divided by their largest entries, so that every row of a product has a largest entry of 1.
+
+    A group counts as much as its rows do on average: rows of one group belong to one query.
+    """
+    numbers: dict[tuple[tuple[int, int], bytes], int] = {}
+    matrices: list[Matrix] = []
+    known: dict[int, int] = {}
+    sums: dict[tuple[Axes, tuple[int, ...]], float] = {}
+    for group in workload.groups:
+        ids = []
+        for factor in group.factors:
+            if id(factor) not in known:
+                matrix = np.ascontiguousarray(factor / row_peaks(factor)[:, None])
+                key = (matrix.shape, matrix.tobytes())
+                if key not in numbers:
+                    numbers[key] = len(matrices)
+                    matrices.append(matrix)
+                known[id(factor)] = numbers[key]
+            ids.append(known[id(factor)])
+        order = sorted(range(len(ids)), key=lambda k: group.axes[k])
+        place = tuple(group.axes[k] for k in order), tuple(ids[k] for k in order)
+        weight = 1.0 if weights is None else float(np.mean(weights[group.rows]))
+        sums[place] = sums.get(place, 0.0) + weight
+    return Scaled(workload.sizes, tuple(matrices), tuple(Term(a, f, w) for (a, f), w in sums.items()))
+
+
+def subsets(axes: Axes, needed: frozenset[int] = frozenset()) -> Iterator[Axes]:
+    """Every subset that holds the needed ones, in the order of the axes."""
+    free = [axis for axis in axes if axis not in needed]
+    for size in range(len(free) + 1):
+        for chosen in itertools.combinations(free, size):
+            yield tuple(axis for axis in axes if axis in needed or axis in chosen)

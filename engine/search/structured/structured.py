@@ -1,0 +1,62 @@
+"""The best structured strategy for a workload of products: the door of this room."""
+
+from __future__ import annotations
+
+import time
+
+from tacit.engine.product_workload import ProductStrategy, ProductWorkload
+from tacit.engine.search.structured.apart import apart
+from tacit.engine.search.structured.axis import AxisSolver
+from tacit.engine.search.structured.candidate import Candidate
+from tacit.engine.search.structured.marginals import axis_factors, marginals
+from tacit.engine.search.structured.residual import residual_split
+from tacit.engine.search.structured.scaled import Scaled, scaled
+from tacit.engine.search.structured.structure_bound import structure_bound
+from tacit.engine.strategy import Privacy, Vector
+from tacit.process import one_blas_thread
+
+
+def optimize_products(
+    workload: ProductWorkload, *, privacy: Privacy, weights: Vector | None = None
+) -> ProductStrategy:
+    """The strategy of least total squared error that is found, with a bound that no strategy can beat.
+
+    ``weights`` are those of the rows of the batch. Rows are scaled to a largest entry of 1 first.
+    """
+    begin = time.perf_counter()
+    with one_blas_thread():
+        small = scaled(workload, weights)
+        candidates, bound = (_pure if privacy == "pure" else _approximate)(small)
+    best = min(candidates, key=lambda candidate: candidate.error)
+    return ProductStrategy(
+        name=best.name,
+        privacy=privacy,
+        blocks=best.blocks,
+        shares=best.shares,
+        error=best.error,
+        lower_bound=min(bound, best.error),
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _approximate(workload: Scaled) -> tuple[list[Candidate], float]:
+    solver = AxisSolver("approximate")
+    candidates = [apart(workload, solver)]
+    splits = {}
+    if len(workload.column_sets) > 1 and (split := residual_split(workload, solver)) is not None:
+        candidates.append(split[0])
+        splits = split[1]
+    return candidates, structure_bound(workload, splits, solver)
+
+
+def _pure(workload: Scaled) -> tuple[list[Candidate], float]:
+    solver = AxisSolver("pure")
+    candidates = [apart(workload, solver)]
+    if len(workload.column_sets) > 1:
+        by_points = axis_factors(workload, solver, points=True)
+        by_ranges = axis_factors(workload, solver, points=False)
+        tried = [("marginals", by_points)]
+        if any(by_ranges[a].shape != by_points[a].shape or (by_ranges[a] != by_points[a]).any() for a in by_points):
+            tried.append(("marginals of ranges", by_ranges))
+        candidates += [c for name, factors in tried if (c := marginals(workload, factors, name)) is not None]
+    return candidates, structure_bound(workload, {}, AxisSolver("approximate"))
