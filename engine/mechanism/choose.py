@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount, to_delta
-from tacit.engine.linalg import row_peaks
 from tacit.engine.measures import Measure, for_rows_per_unit, row_scales, share_root
 from tacit.engine.mechanism.lattice import Lattice, round_strategy
-from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
+from tacit.engine.mechanism.plan import JointPlan, Vector, unreachable
+from tacit.engine.mechanism.product_lattice import round_blocks
+from tacit.engine.mechanism.product_table import ProductTable
+from tacit.engine.mechanism.table_plan import PartPlan, ProductPlan, TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.whole import on_integers
 from tacit.engine.search.named import data_dependent_strategies
+from tacit.engine.product_workload import ProductStrategy
 from tacit.engine.search.optimize import optimize
+from tacit.engine.search.structured.structured import optimize_products
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
 from tacit.process import one_blas_thread
@@ -39,10 +43,13 @@ class PlanOptions:
 
 
 DEFAULT = PlanOptions()
+AnyWorkload = TableWorkload | ProductTable
+_CLEARLY = 0.9999
+"""Where both fit, blocks of products are taken only if they have less error, beyond rounding."""
 
 
 def choose_plan(
-    workloads: Sequence[TableWorkload], epsilon: Any, delta: Any = 0, options: PlanOptions = DEFAULT
+    workloads: Sequence[AnyWorkload], epsilon: Any, delta: Any = 0, options: PlanOptions = DEFAULT
 ) -> JointPlan:
     """The plan with the smallest error at (ε, δ): with δ > 0 both Laplace and Gaussian noise are priced.
 
@@ -56,7 +63,7 @@ def choose_plan(
 
 
 def choose_plan_for_error(
-    workloads: Sequence[TableWorkload],
+    workloads: Sequence[AnyWorkload],
     error: Any,
     confidence: float = 0.95,
     delta: Any = 0,
@@ -81,7 +88,7 @@ def choose_plan_for_error(
     return plan, epsilon
 
 
-def plan_release(workloads: Sequence[TableWorkload], *, privacy: Privacy, options: PlanOptions = DEFAULT) -> JointPlan:
+def plan_release(workloads: Sequence[AnyWorkload], *, privacy: Privacy, options: PlanOptions = DEFAULT) -> JointPlan:
     """The best joint plan of one kind.
 
     What is minimised is the sum of squared errors after dividing each row by its largest absolute entry,
@@ -95,21 +102,54 @@ def plan_release(workloads: Sequence[TableWorkload], *, privacy: Privacy, option
         )
     rows = _row_count(workloads, options.rows)
     weights = _checked_weights(options.weights, rows)
-    factors = [
-        row_scales(weights[workload.rows], options.measure) / row_peaks(workload.matrix) for workload in workloads
-    ]
-    strategies = [
-        optimize(
-            _scaled(workload.matrix, factor), privacy=privacy, strategy=options.strategy, objective=options.measure
-        )
-        for workload, factor in zip(workloads, factors, strict=True)
-    ]
-    return assemble(workloads, strategies, factors, privacy=privacy, rows=rows, measure=options.measure)
+    scales = [row_scales(weights[w.rows], options.measure) / w.row_peaks for w in workloads]
+    chosen = [_best(w, scale, weights, privacy, options) for w, scale in zip(workloads, scales, strict=True)]
+    return assemble(
+        [workload for workload, _ in chosen],
+        [strategy for _, strategy in chosen],
+        scales,
+        privacy=privacy,
+        rows=rows,
+        measure=options.measure,
+    )
+
+
+def _best(
+    workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privacy, options: PlanOptions
+) -> tuple[AnyWorkload, Strategy | ProductStrategy]:
+    """The best strategy for one table, with the form of its workload that it is for.
+
+    A table whose cells are listed has both forms, if it is made of products. A strategy that is named, and measures
+    other than the total, are for listed cells.
+    """
+    products = workload if isinstance(workload, ProductTable) else workload.product
+    plain = options.strategy is None and options.measure == "total"
+    if isinstance(workload, ProductTable):
+        if not plain:
+            raise NotSupportedError(
+                "strategy= and objective= are for batches whose cells can be listed, and this one has too many\n"
+                "hint: leave them out, or ask about fewer columns at a time"
+            )
+        return workload, _structured(workload, weights, privacy)
+    dense = optimize(
+        _scaled(workload.matrix, scale), privacy=privacy, strategy=options.strategy, objective=options.measure
+    )
+    if plain and products is not None:
+        structured = _structured(products, weights, privacy)
+        if structured.error < dense.error * _CLEARLY:
+            return products, replace(structured, lower_bound=max(structured.lower_bound, dense.lower_bound))
+    return workload, dense
+
+
+def _structured(table: ProductTable, weights: Vector, privacy: Privacy) -> ProductStrategy:
+    return optimize_products(
+        table.products, privacy=privacy, weights=table.weights_of_products(weights[table.rows])
+    )
 
 
 def assemble(
-    workloads: Sequence[TableWorkload],
-    strategies: Sequence[Strategy],
+    workloads: Sequence[AnyWorkload],
+    strategies: Sequence[Strategy | ProductStrategy],
     scales: Sequence[Vector],
     *,
     privacy: Privacy,
@@ -121,17 +161,30 @@ def assemble(
     shares = _shares(values, privacy, measure)
     with one_blas_thread():
         parts = tuple(
-            TablePlan(workload, s, _rounded(workload, s, scale), scale, share)
+            _part(workload, s, scale, share)
             for workload, s, scale, share in zip(workloads, strategies, scales, shares, strict=True)
         )
     return JointPlan(privacy, parts, rows, measure)
+
+
+def _part(workload: AnyWorkload, s: Strategy | ProductStrategy, scale: Vector, share: Fraction) -> PartPlan:
+    if isinstance(workload, TableWorkload):
+        assert isinstance(s, Strategy)
+        return TablePlan(workload, s, _rounded(workload, s, scale), scale, share)
+    assert isinstance(s, ProductStrategy)
+    needed: dict[int, dict[int, NDArray[np.float64]]] = {}
+    for group in workload.products.groups:
+        for axis, factor in group.by_axis.items():
+            needed.setdefault(axis, {})[id(factor)] = factor
+    lattices = round_blocks(s.blocks, s.privacy, {axis: list(rows.values()) for axis, rows in needed.items()})
+    return ProductPlan(workload, s, lattices, scale, share, tuple(_fractions(s.shares)))
 
 
 def _rounded(workload: TableWorkload, s: Strategy, scale: Vector) -> Lattice:
     return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1)
 
 
-def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
+def _plans_of_every_kind(workloads: Sequence[AnyWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
     """The best plan of each kind of noise that δ allows.
 
     A strategy that is forced by name may be made for one kind only, or for small workloads only: each strategy
@@ -155,12 +208,16 @@ def _shares(values: Sequence[float], privacy: Privacy, measure: Measure) -> list
     if not values:
         return []
     root = share_root(privacy, measure)
-    roots = [value**root for value in values]
-    parts = [max(1, round(2**30 * root / sum(roots))) for root in roots]
+    return _fractions([value**root for value in values])
+
+
+def _fractions(shares: Sequence[float]) -> list[Fraction]:
+    """In these proportions, exactly, and with a sum of 1."""
+    parts = [max(1, round(2**30 * share / sum(shares))) for share in shares]
     return [Fraction(p, sum(parts)) for p in parts]
 
 
-def _row_count(workloads: Sequence[TableWorkload], rows: int | None) -> int:
+def _row_count(workloads: Sequence[AnyWorkload], rows: int | None) -> int:
     needed = max((int(workload.rows.max(initial=-1)) + 1 for workload in workloads), default=0)
     if rows is not None and rows < needed:
         raise InternalError("a block names a row that the batch does not have")

@@ -12,10 +12,12 @@ lattice (``noise.variance``).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -58,6 +60,26 @@ class Lattice:
         return np.ldexp(self.L_int.astype(np.float64), self.exponent)
 
     @property
+    def questions(self) -> int:
+        """How many rows L̃ has."""
+        return int(self.L_int.shape[0])
+
+    @property
+    def cells(self) -> int:
+        """How many columns L̃ has."""
+        return int(self.L_int.shape[1])
+
+    def digest(self) -> str:
+        """Equal for equal lattices."""
+        digest = hashlib.sha256(f"{self.exponent} {self.L_int.shape}".encode())
+        digest.update(np.ascontiguousarray(self.L_int, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def exact(self, x: Integers) -> list[int]:
+        """L_int @ x in exact integers. Secret: only noise may see it."""
+        return product(self.L_int, x)
+
+    @property
     def sensitivity(self) -> float:
         """The largest column norm of L̃ in real numbers."""
         return math.ldexp(self.norm, self.exponent)
@@ -66,6 +88,23 @@ class Lattice:
     def error(self) -> float:
         """sensitivity² · ‖B̃‖²_F, the figure that strategies compete on."""
         return self.sensitivity**2 * _weighted_squares(self.B, np.ones(len(self.B)))
+
+
+class Asked(Protocol):
+    """Integer questions, written out or as a product: all that noise and sensitivity have to know of them."""
+
+    @property
+    def privacy(self) -> Privacy: ...
+    @property
+    def norm(self) -> int: ...
+    @property
+    def questions(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def exponent(self) -> int: ...
+    def exact(self, x: Any) -> Any: ...
+    def digest(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -111,7 +150,7 @@ def round_strategy(
     return best
 
 
-def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, noise_per_sensitivity: float) -> Resolution:
+def released_resolution(lattice: Asked, rows_per_unit: int, one_row: int, noise_per_sensitivity: float) -> Resolution:
     """The lattice that noise is added on, and the sensitivity there.
 
     Guarantee. Neighbours differ by one privacy unit, that is by at most k = ``rows_per_unit`` rows, each
@@ -124,7 +163,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     whole rows. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
     plan and on ε only, never on x.
     """
-    r = lattice.L_int.shape[0]
+    r = lattice.questions
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
     # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the lattice coarser.
@@ -138,9 +177,9 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     return Resolution(shift, -(-reach >> s) + isqrt_up(r))
 
 
-def exact_answers(lattice: Lattice, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
+def exact_answers(lattice: Asked, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
     """``L_int @ x`` on the released lattice. Secret: only ``noise`` may see it."""
-    return coarsen(product(lattice.L_int, x), resolution.shift)
+    return coarsen(lattice.exact(x), resolution.shift)
 
 
 def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -190,8 +229,22 @@ def _exponent(value: float) -> int:
     return exponent - 1 if mantissa == 0.5 else exponent
 
 
+def round_factor(
+    L: NDArray[np.float64], rows: NDArray[np.float64], privacy: Privacy, bits: int, *, spans: bool
+) -> tuple[NDArray[np.int64], int] | None:
+    """One factor of a product, with ``rows`` still in its row space: integers of so many bits, and their exponent.
+
+    ``spans`` says that a factor of full column rank may be rounded entry by entry.
+    """
+    size = sensitivity(L, privacy)
+    values = np.linalg.eigvalsh(L.T @ L)
+    if spans and values[0] > 1e-9 * values[-1]:
+        return _round(L, size, bits)
+    return _round_over_basis(L, rows, size, bits)
+
+
 def _round_over_basis(
-    L: NDArray[np.float64], W: NDArray[np.float64], size: float
+    L: NDArray[np.float64], W: NDArray[np.float64], size: float, bits: int = FINE_BITS
 ) -> tuple[NDArray[np.int64], int] | None:
     R = _integer_row_basis(W)
     if R is None:
@@ -202,7 +255,7 @@ def _round_over_basis(
         return None  # L asks for more than the row space of W: there is nothing to keep exact
     # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
     largest = float((np.abs(C) @ np.abs(basis)).max())
-    exponent = max(_exponent(largest) - 52, _exponent(size) - FINE_BITS)
+    exponent = max(_exponent(largest) - 52, _exponent(size) - bits)
     C_int = np.rint(np.ldexp(C, -exponent))
     if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
         return None

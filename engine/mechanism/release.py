@@ -12,6 +12,7 @@ from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.stages import StagedPlan, estimated_cells, measure_in_stages
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.data_dependent import DataDependent
 from tacit.engine.strategy import Strategy
@@ -42,7 +43,9 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     plan = assemble([workload], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
-    answers[rows] = plan.parts[0].lattice.B @ measurement.values
+    (part,) = plan.parts
+    assert isinstance(part, TablePlan)
+    answers[rows] = part.lattice.B @ measurement.values
     return answers
 
 

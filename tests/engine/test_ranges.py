@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.engine.inference.intervals import longest_reach
+from tacit.engine.mechanism.widths import longest_reach
 from tacit.engine.inference.ranges import directions, factors, ranges, slopes
 from tacit.engine.mechanism.widths import half_widths
 

@@ -63,9 +63,10 @@ class AxisSolver:
         if self.privacy == "pure":
             return L
         values, vectors = np.linalg.eigh(L.T @ L)
-        if values[0] <= 1e-9 * values[-1] and np.count_nonzero(values > 1e-9 * values[-1]) < len(values) - 1:
+        values[values <= 1e-9 * values[-1]] = 0.0
+        if np.count_nonzero(values) < len(values) - 1:
             return L  # thin: it is rounded over a basis of its rows
-        symmetric = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        symmetric = (vectors * np.sqrt(values)) @ vectors.T
         return np.asarray(symmetric / sensitivity(symmetric, "approximate"))
 
 
