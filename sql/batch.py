@@ -48,9 +48,21 @@ class TableBatch:
         """
         attribute = self._attributes.get(column.name)
         if attribute is None:
-            attribute = self._attributes[column.name] = Attribute(column)
+            attribute = self._attributes[column.name] = Attribute(self._as_stored(column))
         same = attribute.column.reference == column.reference
         return attribute if same else self.attribute(_renamed(column, "another"))
+
+    def _as_stored(self, column: Column) -> Column:
+        """A stored column with what is declared of it in its own table.
+
+        What is declared of a view's column holds for the view's rows; the regions are for all rows of the table. And
+        where a public table has no match, its columns are NULL whatever it declares.
+        """
+        stored = None if column.expression else self.holder(column).column(column.own_name)
+        if stored is None:
+            return column
+        public = column.label in self.joins.values()
+        return replace(column, nullable=stored.nullable or public, domain=stored.domain)
 
     def holder(self, column: Column) -> Table:
         """The table that a stored column belongs to: the base, or what is joined to it."""

@@ -104,7 +104,9 @@ class _RegionGrid:
     def __init__(
         self, table: Table, attributes: Sequence[Attribute], summed: Sequence[SummedColumn], limits: Limits
     ) -> None:
-        self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
+        cut = [attribute.regions() for attribute in attributes]
+        self.regions: tuple[Regions, ...] = tuple(r for r in cut if r.count > 1)
+        """One region tells no rows apart: a NOT NULL column that is only asked whether it is NULL is no axis."""
         self.shape = grid_shape(self.regions, summed)
         size = 1
         for length in self.shape:
@@ -115,6 +117,7 @@ class _RegionGrid:
                 f"the batch cuts table {table.name} into {size:,} cells, more than {limits.cells:,} ({widths})",
                 hint="split it into batches that mention fewer columns at a time",
             )
+        self._whole = {r.column.name: r for r in cut if r.count == 1}
         self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
         self._summed = {m.name: (axis, m) for axis, m in enumerate(summed, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
@@ -162,6 +165,8 @@ class _RegionGrid:
         return truth
 
     def _asked(self, asks: ColumnQuestion) -> Truth:
+        if asks.attribute in self._whole:
+            return self._whole[asks.attribute].truths[asks.question].reshape((1,) * len(self.shape))
         axis = self._axis[asks.attribute]
         return self._along(axis, self.regions[axis - 1].truths[asks.question])
 

@@ -151,7 +151,10 @@ class Scan:
             self.table.privacy_unit,
             self.rows_per_unit,
         ]
-        parts += [(_identity(r.column), r.cuts, r.region_of_piece) for r in self.regions]
+        # A column without a region for NULL says so; the others stand as they do in ledgers of earlier versions.
+        parts += [
+            (_identity(r.column), r.cuts, r.region_of_piece) + (() if r.nullable else (False,)) for r in self.regions
+        ]
         parts += [(_identity(m.column), m.low, m.high) for m in self.summed]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
