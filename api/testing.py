@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.sql import compile_batch
 from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
+from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
 
 from .answers import assemble, frame_names
@@ -73,6 +74,7 @@ def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
         x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
         try:
             for scan in workload.scans:
+                assert isinstance(scan, Scan)  # there is a matrix
                 numerators = session.source.count(scan, salt)
                 x[scan.columns] = numerators if whole else numerators / scan.one_row
         except Exception:
