@@ -25,13 +25,17 @@ from ...source import ColumnTypes, SourceColumn, SourceTable
 from .extremes import rehearsal
 from .files import READERS, File, open_file
 from .instance import Instance, instance_of
-from .scan_sql import Stored, read_column, render, render_sets
+from .scan_sql import Stored, read_column, render, render_rows
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
 from .text import quote, view_body
 
 _OPENING = threading.Lock()
 """A file is one DuckDB for all connections of a process, and its configuration is locked once."""
+
+
+_VECTORS = 128
+"""So many vectors of 2,048 rows are counted at a time."""
 
 
 def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
@@ -256,12 +260,13 @@ class DuckDBSource:
         return [vectors[number] for number in range(len(scans))]
 
     def _count_sets(self, joint: ScanSets, salt: bytes, stored: Stored) -> list[NDArray[np.int64]]:
-        results = []
-        for statement in joint.statements:
-            with self._cursor(joint.rows) as cursor:
-                columns = cursor.execute(render_sets(statement, salt, stored)).fetchnumpy()
-            results.append((statement, [np.ma.asanyarray(column) for column in columns.values()]))
-        return joint.split(results)
+        counter, width = joint.counter(), len(joint.rows.regions)
+        with self._cursor(joint.rows) as cursor:
+            result = cursor.execute(render_rows(joint.rows, salt, stored))
+            while rows := len(batch := result.fetch_df_chunk(_VECTORS)):
+                columns = [batch.iloc[:, i].to_numpy(dtype=np.int64) for i in range(batch.shape[1])]
+                counter.add(columns[:width], columns[width:], rows)
+        return counter.vectors()
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         with self._cursor(scan) as cursor:

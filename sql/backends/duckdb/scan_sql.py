@@ -6,11 +6,10 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from ...catalog import Column, Table
 from ...scan import UNIT, Scan, SummedColumn
-from ...scan_sets import SetStatement
 from .regions_sql import region_sql
 from .text import double, literal, quote
 
@@ -23,34 +22,19 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
 
     ``stored`` says where the rows of a table are.
     """
-    keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
-    shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
-    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
-    groups = [f"k{i}" for i in range(len(keys))]
-    sums = _sums([tuple(range(len(shares)))])
+    groups = [f"k{i}" for i in range(len(scan.regions))]
+    shares = [f"f{i}" for i in range(len(scan.summed))]
+    sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
+    capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
     tail = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join([*groups, *sums])} FROM ({inner}){tail}"  # noqa: S608
+    return f"SELECT {', '.join([*groups, *capped])} FROM ({render_rows(scan, salt, stored)}){tail}"  # noqa: S608
 
 
-def render_sets(statement: SetStatement, salt: bytes, stored: Stored) -> str:
-    """Several sets of columns counted at once: a column k for every region, NULL outside its sets, then the sums."""
-    scan = statement.rows
+def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
+    """Every row that the scan counts: its region in each column, then its share of each summed column."""
     keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
     shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
-    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
-    groups = [f"k{i}" for i in range(len(keys))]
-    sets = ", ".join(f"({', '.join(f'k{i}' for i in columns)})" for columns in statement.sets)
-    tail = f" GROUP BY GROUPING SETS ({sets})" if groups else ""
-    return f"SELECT {', '.join([*groups, *_sums(statement.sums)])} FROM ({inner}){tail}"  # noqa: S608
-
-
-def _sums(sums: Sequence[tuple[int, ...]]) -> list[str]:
-    """What is summed in every group: the number of rows, or each corner of the clamps of some summed columns."""
-    texts: list[str] = []
-    for summed in sums:
-        shares = [f"f{i}" for i in summed]
-        texts += [_corner_sql(corner, shares) for corner in range(1 << len(shares))] if shares else ["count(*)"]
-    return [f"CAST(least({text}, 9223372036854775807) AS BIGINT) AS s{i}" for i, text in enumerate(texts)]
+    return f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
 
 
 def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -120,7 +104,7 @@ def _share_sql(summed: SummedColumn) -> str:
     return f"CASE WHEN {value} >= {high} THEN {UNIT} WHEN {value} > {low} THEN {inside} ELSE 0 END"
 
 
-def _corner_sql(corner: int, shares: Sequence[str]) -> str:
+def _corner_sql(corner: int, count: int) -> str:
     """What a row adds to one corner of the box of clamps, summed over the rows.
 
     With the shares f sorted downwards, the point lies in the simplex whose corners raise the columns one by one in that
@@ -128,8 +112,8 @@ def _corner_sql(corner: int, shares: Sequence[str]) -> str:
     min over S of f minus max over the rest of f where that is positive, and 0 otherwise; the weights sum to UNIT.
     The first column is the slowest axis of the grid, so bit order runs from the last.
     """
-    raised = [share for i, share in enumerate(shares) if corner >> (len(shares) - 1 - i) & 1]
-    rest = [share for share in shares if share not in raised]
+    raised = [f"f{i}" for i in range(count) if corner >> (count - 1 - i) & 1]
+    rest = [f"f{i}" for i in range(count) if f"f{i}" not in raised]
     least = f"least({', '.join(raised)})" if len(raised) > 1 else (raised or [str(UNIT)])[0]
     most = f"greatest({', '.join(rest)})" if len(rest) > 1 else (rest or ["0"])[0]
     return f"coalesce(sum(greatest(0, {least} - {most})), 0)"
