@@ -8,17 +8,44 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from tacit.errors import LimitError
 
 from .catalog import Table
 from .regions import Regions
 from .scan import Join, Scan, SummedColumn
 
-ProductAxis = tuple[Regions, ...] | SummedColumn
-"""The grid of one column's regions, or of several columns' that some condition mixes; or the two ends of a clamp."""
+Integers = NDArray[np.int64]
 
 MOST_POINTS = 1 << 24
-"""Points of one column set: what a vector of counts may hold."""
+"""Points of the grid of one column set's regions: what a vector of counts may hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProductAxis:
+    """The regions of one column, or of several that some condition mixes; or the two ends of a clamp.
+
+    A point of the axis is a set of points of their grid that no aggregate tells apart.
+    """
+
+    columns: tuple[Regions, ...] | SummedColumn
+    point_of: Integers = field(repr=False)
+    """The point of the axis that holds each point of the columns' grid, in row-major order."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The shape of the columns' grid."""
+        return grid_lengths(self.columns)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of points."""
+        return int(self.point_of.max()) + 1
+
+
+def grid_lengths(columns: tuple[Regions, ...] | SummedColumn) -> tuple[int, ...]:
+    """The shape of the grid of some columns."""
+    return (2,) if isinstance(columns, SummedColumn) else tuple(regions.count for regions in columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +58,10 @@ class ProductScan:
 
     table: Table
     columns: slice
-    """This table's cells among those of the workload: the points of its column sets, one set after the other."""
+    """This table's cells among those of the workload: the points of its column sets, one set after the other.
+
+    None, where the table has a matrix: the cells are then those of its ``Scan``.
+    """
     axes: tuple[ProductAxis, ...]
     private: tuple[tuple[str, Join], ...] = ()
     joins: tuple[tuple[str, Join], ...] = ()
@@ -40,7 +70,7 @@ class ProductScan:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of points of each axis."""
-        return tuple(math.prod(_lengths(axis)) for axis in self.axes)
+        return tuple(axis.size for axis in self.axes)
 
     @cached_property
     def _whole(self) -> Scan:
@@ -67,17 +97,23 @@ class ProductScan:
         """Number of points of a column set."""
         return math.prod(self.sizes[axis] for axis in axes)
 
+    def grid_points(self, axes: tuple[int, ...]) -> int:
+        """Number of points of the grid of regions behind a column set."""
+        return math.prod(math.prod(self.axes[axis].lengths) for axis in axes)
+
     def marginal(self, axes: tuple[int, ...]) -> Scan:
-        """The scan of a few axes. Every point is a cell, and the cells are in the row-major order of ``axes``."""
+        """The scan of a few axes. Every point is a cell, and the cells are in the row-major order of ``axes``.
+
+        Raises LimitError where the grid is too large to count.
+        """
         known = self._marginals.get(axes)
         if known is not None:
             return known
         if len(set(axes)) < len(axes):
             raise ValueError("an axis occurs twice")
-        points = self.points(axes)
-        if points > MOST_POINTS:
+        if (grid := self.grid_points(axes)) > MOST_POINTS:
             raise LimitError(
-                f"{points:,} points of {self.table.name} would have to be counted, more than {MOST_POINTS:,}",
+                f"{grid:,} points of {self.table.name} would have to be counted, more than {MOST_POINTS:,}",
                 hint="mention fewer columns in one query",
             )
         regions: list[Regions] = []
@@ -85,18 +121,27 @@ class ProductScan:
         cut: list[int] = []
         ends: list[int] = []
         lengths: list[int] = []
+        cells = np.zeros(1, dtype=np.int64)
         for axis in (self.axes[number] for number in axes):
-            places = range(len(lengths), len(lengths) + len(_lengths(axis)))
-            lengths += _lengths(axis)
-            if isinstance(axis, SummedColumn):
-                summed.append(axis)
+            places = range(len(lengths), len(lengths) + len(axis.lengths))
+            lengths += axis.lengths
+            cells = (cells[:, None] * axis.size + axis.point_of).reshape(-1)
+            if isinstance(axis.columns, SummedColumn):
+                summed.append(axis.columns)
                 ends += places
             else:
-                regions += axis
+                regions += axis.columns
                 cut += places
-        cells = np.arange(points, dtype=np.int64).reshape(lengths)
-        cell_of = np.ascontiguousarray(cells.transpose([*cut, *ends])).reshape(-1)  # a scan's grid has sums last
-        scan = Scan(self.table, slice(0, points), tuple(regions), tuple(summed), cell_of, self.private, self.joins)
+        in_order = cells.reshape(lengths).transpose([*cut, *ends])  # a scan's grid has sums last
+        scan = Scan(
+            self.table,
+            slice(0, self.points(axes)),
+            tuple(regions),
+            tuple(summed),
+            np.ascontiguousarray(in_order).reshape(-1),
+            self.private,
+            self.joins,
+        )
         self._marginals[axes] = scan
         return scan
 
@@ -108,8 +153,3 @@ class ProductScan:
             h.update(self.marginal((axis,)).fingerprint.encode())
         h.update(self._whole.fingerprint.encode())
         return h.hexdigest()
-
-
-def _lengths(axis: ProductAxis) -> list[int]:
-    """The lengths of an axis' own grid."""
-    return [2] if isinstance(axis, SummedColumn) else [regions.count for regions in axis]

@@ -4,6 +4,7 @@ An aggregate counts rows for which conditions on single columns all hold, in gro
 grid of regions its rows are therefore a Kronecker product: a factor for each column, with a row per group that the
 column's keys make. Nothing is said of the other columns, whose factor would be a row of ones. A condition that mixes
 columns (``a < 5 OR b = 1``) makes their grid one axis, for the whole table, so that all aggregates have the same axes.
+Points of an axis that no aggregate tells apart are one point.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +23,13 @@ from .cells import GroupedAggregate
 from .conjunction import Condition, conjunction, mentioned
 from .parse import Limits
 from .predicate import ColumnQuestion, Predicate, evaluate
-from .product_scan import MOST_POINTS, ProductAxis, ProductScan
+from .product_scan import MOST_POINTS, ProductAxis, ProductScan, grid_lengths
 from .regions import Regions, Truth
 from .scan import SummedColumn
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Columns = tuple[Regions, ...] | SummedColumn
 
 _WIDEST_FUSED = 4096
 """Points of an axis that is the grid of several columns."""
@@ -117,8 +119,6 @@ def build_product(
     keys = _Keys()
     read = [(numbers, _read(aggregate, keys)) for aggregate, numbers in aggregates.items()]
     axes = _Axes(regions, summed, [parts for _, parts in read if parts is not None], scan.table.name)
-    if len(axes.axes) < 2:
-        return None
     factors = _Factors(axes, limits)
     groups: list[ProductRows] = []
     zero: list[Integers] = []
@@ -128,15 +128,62 @@ def build_product(
         zero.append(nothing)
         if group is not None:
             groups.append(group)
-    product_scan = ProductScan(scan.table, scan.columns, tuple(axes.axes), scan.private, scan.joins)
+    merged, groups = _merged(axes.axes, groups)
+    if len(merged) < 2:
+        return None
+    product_scan = ProductScan(scan.table, scan.columns, tuple(merged), scan.private, scan.joins)
     product = ProductTable(product_scan, tuple(groups), np.concatenate([*zero, np.zeros(0, dtype=np.int64)]))
-    widest = max((product_scan.points(axes_) for axes_ in product.column_sets), default=1)
+    widest = max((product_scan.grid_points(axes_) for axes_ in product.column_sets), default=1)
     if widest > min(MOST_POINTS, limits.points):
         raise LimitError(
             f"a query cuts table {scan.table.name} into {widest:,} cells, more than {limits.points:,}",
             hint="mention fewer columns in one query",
         )
     return product
+
+
+def _merged(columns: Sequence[Columns], groups: Sequence[ProductRows]) -> tuple[list[ProductAxis], list[ProductRows]]:
+    """The axes that are used, with points that no factor tells apart as one, and the aggregates over those."""
+    factors: dict[int, dict[int, Floats]] = {}
+    for group in groups:
+        for axis, factor in zip(group.axes, group.factors, strict=True):
+            factors.setdefault(axis, {})[id(factor)] = factor
+    axes: list[ProductAxis] = []
+    number: dict[int, int] = {}
+    narrow: dict[int, Floats] = {}
+    for axis in sorted(factors):
+        point_of, first = _alike(list(factors[axis].values()))
+        number[axis] = len(axes)
+        axes.append(ProductAxis(columns[axis], point_of))
+        for name, factor in factors[axis].items():
+            narrow[name] = factor if len(first) == factor.shape[1] else np.ascontiguousarray(factor[:, first])
+            narrow[name].setflags(write=False)  # many aggregates share it
+    return axes, [
+        replace(
+            group,
+            axes=tuple(number[axis] for axis in group.axes),
+            factors=tuple(narrow[id(factor)] for factor in group.factors),
+        )
+        for group in groups
+    ]
+
+
+def _alike(factors: Sequence[Floats]) -> tuple[Integers, Integers]:
+    """(class of every column, first column of every class): columns are alike where all factors have them equal.
+
+    Groups exclude each other, so a column of a factor has one entry at most that is not zero, and it is 1; a factor of
+    a clamp has one row. Either way the place of the entry, or the entry, says all.
+    """
+    size = factors[0].shape[1]
+    point_of, first = np.zeros(size, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for factor in factors:
+        if len(first) == size:
+            break
+        _, entry = np.unique(factor[0], return_inverse=True)
+        mark = entry if len(factor) == 1 else np.where(factor.any(axis=0), factor.argmax(axis=0) + 1, 0)
+        _, first, point_of = np.unique(point_of * (int(mark.max()) + 1) + mark, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # in the order of first appearance
+    return rank[point_of].astype(np.int64), np.sort(first)
 
 
 @dataclass(frozen=True)
@@ -193,7 +240,7 @@ class _Axes:
             if r.column.name in used:
                 members.setdefault(self._find(r.column.name), []).append(r)
         sums = {one.summed for one in parts}
-        self.axes: list[ProductAxis] = [tuple(fused) for fused in members.values()]
+        self.axes: list[Columns] = [tuple(fused) for fused in members.values()]
         self.axes += [m for m in summed if m.name in sums]
         self._number: dict[str, int] = {}
         self.of_sum: dict[str, int] = {}
@@ -304,7 +351,6 @@ class _Factors:
             factor = (factor[:, None, :] * of_key[None, :, :]).reshape(-1, factor.shape[1])
         nonzero = np.asarray(factor.any(axis=1), dtype=np.bool_)
         factor = np.ascontiguousarray(factor[nonzero])
-        factor.setflags(write=False)  # many aggregates share it
         self._spend(factor.size)
         self._factors[known] = factor, nonzero
         return self._factors[known]
@@ -320,9 +366,8 @@ class _Factors:
     def _size(self, axis: int) -> int:
         return math.prod(self._shape(axis))
 
-    def _shape(self, axis: int) -> list[int]:
-        held = self._axes.axes[axis]
-        return [2] if isinstance(held, SummedColumn) else [r.count for r in held]
+    def _shape(self, axis: int) -> tuple[int, ...]:
+        return grid_lengths(self._axes.axes[axis])
 
     def _condition(self, axis: int, condition: Condition) -> Floats:
         """1 at the points of the axis where the condition holds."""

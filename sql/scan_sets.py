@@ -159,7 +159,7 @@ class _Histogram:
     def totals(self) -> Integers:
         """The sums, ending at the largest int64: an axis for each column, then one for each clamp."""
         if not self._summed:
-            return self._sums[0, 0].reshape(self.shape)
+            return np.asarray(self._sums[0, 0], dtype=np.int64).reshape(self.shape)
         upper, lower = self._sums[:, 0], self._sums[:, 1]
         rest = 32 - _HALF
         totals = capped(upper >> rest, ((upper & ((1 << rest) - 1)) << _HALF) + lower)

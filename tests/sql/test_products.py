@@ -18,7 +18,7 @@ from tacit.sql import Catalog, Column, Limits, Range, Source, Table, Workload, c
 from tacit.sql.product_scan import ProductScan
 from tacit.sql.products import ProductTable
 from tacit.sql.refine import grid_of
-from tacit.sql.scan import Scan
+from tacit.sql.scan import Scan, capped
 
 SPARSE = Limits(dense_cells=1)
 """Whatever has a product form gets no matrix."""
@@ -44,12 +44,12 @@ def written_out(workload: Workload) -> np.ndarray:
     return workload.combine[part.rows] @ matrix
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_batches(source: Source, catalog: Catalog, database: duckdb.DuckDBPyConnection, seed: int) -> None:
     """Both forms of each table of a random batch have the same answers, which are DuckDB's own."""
     rng = random.Random(1000 + seed)
     products = 0
-    while products < 40:
+    while products < 20:
         asked = [one for one in (query(rng) for _ in range(rng.choice([1, 2, 3]))) if one.params is None]
         if not asked:
             continue
@@ -124,14 +124,12 @@ def test_the_product_is_the_matrix(catalog: Catalog) -> None:
     workload = compile_batch(batch, catalog)
     (part,) = workload.tables
     product = product_of(workload)
-    assert sorted(map(len, (axis for axis in product.scan.axes if isinstance(axis, tuple)))) == [1, 1, 1, 2]
+    fused = [len(axis.columns) for axis in product.scan.axes if isinstance(axis.columns, tuple)]
+    assert sorted(fused) == [1, 1, 1, 2]
     assert isinstance(part.scan, Scan) and part.matrix is not None
     assert product.zero.size
-    # The dense grid has its columns in order of name and its axes unfused: compare through the set of columns.
     wide = np.hstack([part.matrix, np.zeros((len(part.matrix), 1))])[:, part.scan.cell_of.reshape(-1)]
-    ours = written_out(workload)
-    assert ours.shape == wide.shape
-    np.testing.assert_array_equal(np.unique(ours, axis=1), np.unique(wide, axis=1))
+    np.testing.assert_array_equal(np.unique(written_out(workload), axis=1), np.unique(wide, axis=1))
     for group in product.groups:
         assert list(group.axes) == sorted(set(group.axes))
         assert all(np.any(factor != 0, axis=1).all() for factor in group.factors)
@@ -208,11 +206,11 @@ def test_what_the_grid_of_all_columns_refused() -> None:
     columns = [f"c{i}" for i in range(15)]
     batch = [f"SELECT {c}, count(*) FROM w GROUP BY {c}" for c in columns[:14]]
     workload = compile_batch(batch, WIDE)
-    assert (workload.row_count, len(workload.cells)) == (140, 14 * 12)
-    assert workload.cells[12 + 3].label == "c1 in {2}"
+    assert (workload.row_count, len(workload.cells)) == (140, 14 * 11)
+    assert workload.cells[11 + 3].label == "c1 in {2}"
     assert workload.fingerprint == compile_batch([*batch, batch[0]], WIDE).fingerprint
     assert workload.fingerprint != compile_batch(batch[::-1], WIDE).fingerprint
-    with pytest.raises(LimitError, match="matrix of 140 answers by 168 cells"):
+    with pytest.raises(LimitError, match="matrix of 140 answers by 154 cells"):
         _ = workload.matrix
     counts = compile_batch([f"SELECT count(*) FROM w WHERE {c} < 5" for c in columns] * 2, WIDE)
     assert sorted(group.axes for group in product_of(counts).groups) == [(axis,) for axis in range(15)]
@@ -282,3 +280,21 @@ def test_one_query_over_very_many_columns() -> None:
 def test_what_does_not_fit(sql: str, says: str) -> None:
     with pytest.raises(LimitError, match=says):
         compile_batch(sql, WIDE)
+
+
+def test_sums_end_at_the_largest_integer() -> None:
+    upper, lower = np.array([0, 2**31 - 1, 2**31 - 1, 2**31, 5]), np.array([7, 2**32 - 1, 2**32, 0, 2**40])
+    largest = 2**63 - 1
+    assert capped(upper, lower).tolist() == [7, largest, largest, largest, (5 << 32) + 2**40]
+
+
+def test_a_table_of_few_cells_has_both_forms_and_one_of_many_a_product_alone() -> None:
+    few = compile_batch("SELECT c0, c1, count(*) FROM w GROUP BY CUBE (c0, c1)", WIDE)
+    assert few.matrix.shape == (121, 121) and product_of(few).sizes == (11, 11)
+    many = compile_batch("SELECT c0, c1, c2, c3, count(*) FROM w GROUP BY ALL", WIDE)
+    assert many.tables[0].matrix is None and product_of(many).sizes == (11,) * 4
+    assert compile_batch("SELECT c0, count(*) FROM w GROUP BY c0", WIDE).tables[0].product is None
+    halves = compile_batch("SELECT count(*) FROM w WHERE (c0 < 5 OR c1 < 5) AND c2 = 3", WIDE)
+    assert product_of(halves).sizes == (2, 2)
+    least = compile_batch("SELECT c0, c1, count(*) FROM w GROUP BY c0, c1", WIDE, limits=Limits(dense_cells=101))
+    assert least.tables[0].matrix is not None
