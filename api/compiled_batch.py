@@ -94,7 +94,7 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
 
     Every scan is rehearsed on rows of tacit's own making: a scan that can fail must fail before the charge.
     """
-    workload = compile_batch(ask.batch, catalog, ask.params, limits)
+    workload = compile_batch(ask.batch, catalog, ask.params, with_matrix(limits))
     matrix = workload.matrix
     scans = tuple(scan for scan in workload.scans if isinstance(scan, Scan))
     for scan in scans:
@@ -114,6 +114,11 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
         weights=_row_weights(workload, ask),
         measure="total" if ask.objective == "relative" else ask.objective,
     )
+
+
+def with_matrix(limits: Limits) -> Limits:
+    """Every table that can have a matrix gets one: what follows knows no other form yet."""
+    return replace(limits, dense_cells=limits.cells)
 
 
 def read_public(source: Source, batch: CompiledBatch) -> Floats:

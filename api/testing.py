@@ -18,6 +18,7 @@ from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
 
 from .answers import assemble, frame_names
+from .compiled_batch import with_matrix
 from .connection import Connection, guarded
 from .errors import InterfaceError, OperationalError
 from .request import Batch, Params
@@ -60,7 +61,7 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
             "hint: connect without analyst="
         )
     with con._open(), guarded():
-        return compile_batch(batch, con._session.catalog, params, con._session.limits)
+        return compile_batch(batch, con._session.catalog, params, with_matrix(con._session.limits))
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
