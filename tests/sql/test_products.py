@@ -6,15 +6,19 @@ import itertools
 import random
 import time
 import tracemalloc
+from dataclasses import replace
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from support.against_duckdb import compare
 from support.exact import exact_rows, exact_values_of, product_values
 from support.random_sql import query
 from tacit.errors import LimitError, TypeMismatchError
 from tacit.sql import Catalog, Column, Limits, Range, Source, Table, Workload, compile_batch
+from tacit.sql.group_list import GroupList
+from tacit.sql.present import key_frame
 from tacit.sql.product_scan import ProductScan
 from tacit.sql.products import ProductTable
 from tacit.sql.refine import grid_of
@@ -298,3 +302,33 @@ def test_a_table_of_few_cells_has_both_forms_and_one_of_many_a_product_alone() -
     assert product_of(halves).sizes == (2, 2)
     least = compile_batch("SELECT c0, c1, count(*) FROM w GROUP BY c0, c1", WIDE, limits=Limits(dense_cells=101))
     assert least.tables[0].matrix is not None
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [((0, 1, 2), (0, 2), (1,), ()), ((),), ((0, 1, 2),), ((2,), (0,))],
+    ids=lambda sets: f"{len(sets)} {sets[0]}",
+)
+def test_groups_are_listed_without_a_list(sets: tuple[tuple[int, ...], ...]) -> None:
+    values = ((1, None), ("a", "b", "c"), (True,))
+    groups = GroupList(values, sets)
+    listed = [
+        group
+        for chosen in sets
+        for group in itertools.product(*(v if key in chosen else (None,) for key, v in enumerate(values)))
+    ]
+    assert list(groups) == listed == [groups[i] for i in range(len(groups))] == groups[:]
+    assert groups[-1] == listed[-1] and groups[1:3] == listed[1:3]
+    assert groups == GroupList(values, sets) and hash(groups) == hash(GroupList(values, sets))
+    for key in range(3):
+        distinct, codes = groups.column(key)
+        assert [distinct[code] for code in codes] == [group[key] for group in listed]
+    with pytest.raises(IndexError):
+        groups[len(listed)]
+
+
+def test_key_frames_have_the_dtypes_of_a_frame_of_all_groups(catalog: Catalog) -> None:
+    for by in ("k, e, da", "CUBE (k, p, e)", "GROUPING SETS ((s, k), (da))"):
+        (asked,) = compile_batch(f"SELECT count(*) FROM t GROUP BY {by}", catalog).queries
+        listed = replace(asked, groups=tuple(asked.groups))
+        pd.testing.assert_frame_equal(key_frame(asked), key_frame(listed))
