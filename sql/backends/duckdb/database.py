@@ -243,20 +243,15 @@ class DuckDBSource:
 
         Sums are clamped to the ends of int64 (a contraction) before they are handed over.
         """
-        try:
+        with _silenced():
             return self._count(scan, render(scan, salt, self._stored))
-        except duckdb.Error:
-            # DuckDB's message can quote a cell, so it is not passed on.
-            raise OperationalError("the scan of the table failed; nothing was released") from None
 
     def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
         """``count`` for several scans; those of the same rows are counted in one pass."""
         vectors: dict[int, NDArray[np.int64]] = {}
-        try:
+        with _silenced():
             for joint, numbers in joint_scans(scans):
                 vectors |= zip(numbers, self._count_sets(joint, salt, self._stored), strict=True)
-        except duckdb.Error:
-            raise OperationalError("the scan of the table failed; nothing was released") from None
         return [vectors[number] for number in range(len(scans))]
 
     def _count_sets(self, joint: ScanSets, salt: bytes, stored: Stored) -> list[NDArray[np.int64]]:
@@ -308,6 +303,15 @@ class DuckDBSource:
             computed = {}
         shown = [read_column(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """DuckDB's message can quote a cell, so it is not passed on."""
+    try:
+        yield
+    except duckdb.Error:
+        raise OperationalError("the scan of the table failed; nothing was released") from None
 
 
 @contextmanager
