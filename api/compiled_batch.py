@@ -94,13 +94,15 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
 
     Every scan is rehearsed on rows of tacit's own making: a scan that can fail must fail before the charge.
     """
-    workload = compile_batch(ask.batch, catalog, ask.params, limits)
-    for scan in workload.scans:
+    workload = compile_batch(ask.batch, catalog, ask.params, with_matrix(limits))
+    matrix = workload.matrix
+    scans = tuple(scan for scan in workload.scans if isinstance(scan, Scan))
+    for scan in scans:
         _check_joins(source, scan)
         source.rehearse(scan)
     pairs = [
-        (scan, table_workload(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, one_row=scan.one_row))
-        for scan in workload.scans
+        (scan, table_workload(matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, one_row=scan.one_row))
+        for scan in scans
         if not scan.table.public
     ]
     pairs = [(scan, table) for scan, table in pairs if table.rows.size]
@@ -108,10 +110,15 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
         workload=workload,
         scans=tuple(scan for scan, _ in pairs),
         tables=tuple(table for _, table in pairs),
-        public=tuple(scan for scan in workload.scans if scan.table.public),
+        public=tuple(scan for scan in scans if scan.table.public),
         weights=_row_weights(workload, ask),
         measure="total" if ask.objective == "relative" else ask.objective,
     )
+
+
+def with_matrix(limits: Limits) -> Limits:
+    """Every table that can have a matrix gets one: what follows knows no other form yet."""
+    return replace(limits, dense_cells=limits.cells)
 
 
 def read_public(source: Source, batch: CompiledBatch) -> Floats:

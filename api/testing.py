@@ -14,9 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.sql import compile_batch
 from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
+from tacit.sql.scan import Scan
 from tacit.sql.workload import Workload
 
 from .answers import assemble, frame_names
+from .compiled_batch import with_matrix
 from .connection import Connection, guarded
 from .errors import InterfaceError, OperationalError
 from .request import Batch, Params
@@ -59,7 +61,7 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
             "hint: connect without analyst="
         )
     with con._open(), guarded():
-        return compile_batch(batch, con._session.catalog, params, con._session.limits)
+        return compile_batch(batch, con._session.catalog, params, with_matrix(con._session.limits))
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
@@ -73,6 +75,7 @@ def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
         x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
         try:
             for scan in workload.scans:
+                assert isinstance(scan, Scan)  # there is a matrix
                 numerators = session.source.count(scan, salt)
                 x[scan.columns] = numerators if whole else numerators / scan.one_row
         except Exception:
