@@ -10,7 +10,9 @@ from typing import Any
 
 from tacit.engine import Amount, ChargeRequest, JointPlan, PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.plan import predicted_measurements
+from tacit.engine.mechanism.table_plan import ProductPlan
 from tacit.sql.refine import grid_of
+from tacit.sql.scan import Scan
 
 from .budget import LedgerAccess
 from .compiled_batch import CompiledBatch, computed_queries
@@ -40,9 +42,27 @@ class Purchase:
         """The same rows by the same plan for another ε."""
         return replace(self, epsilon=epsilon)
 
+    @property
+    def asks_products(self) -> bool:
+        """Whether the plan chose which columns to count."""
+        return any(isinstance(part, ProductPlan) for part in self.plan.parts)
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        """What is counted, one scan for each block of questions of the plan."""
+        scans: list[Scan] = []
+        for scan, product, part in zip(self.batch.scans, self.batch.products, self.plan.parts, strict=True):
+            if isinstance(part, ProductPlan):
+                assert product is not None
+                scans += [product.marginal(lattice.axes) for lattice in part.lattices]
+            else:
+                assert isinstance(scan, Scan)
+                scans.append(scan)
+        return tuple(scans)
+
     def predicted(self) -> Release:
         """The release that the purchase will be, with zeros for its values: enough to predict errors."""
-        grids = tuple(grid_of(scan) for scan in self.batch.scans)
+        grids = tuple(grid_of(scan) for scan in self.scans)
         return Release(self.cost, predicted_measurements(self.plan, self.epsilon, self.delta), grids)
 
     def request(self, access: LedgerAccess) -> ChargeRequest:

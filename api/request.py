@@ -56,6 +56,16 @@ class Ask:
         return self.epsilon is not None or self.error is not None
 
     @property
+    def is_plain(self) -> bool:
+        """Whether cells need not be listed: named strategies, other measures and other estimates go through each."""
+        return (
+            self.strategy is None
+            and self.objective in ("total", "relative")
+            and self.inference == "least squares"
+            and not self.nonnegative
+        )
+
+    @property
     def noise_width(self) -> float | None:
         """How far the noise alone may move a figure under ``error=``: rounding adds up to one half to it."""
         return self.error - ROUNDING if self.error is not None and self.integer else self.error

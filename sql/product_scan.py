@@ -122,8 +122,10 @@ class ProductScan:
         ends: list[int] = []
         lengths: list[int] = []
         cells = np.zeros(1, dtype=np.int64)
+        made_of: list[range] = []
         for axis in (self.axes[number] for number in axes):
             places = range(len(lengths), len(lengths) + len(axis.lengths))
+            made_of.append(places)
             lengths += axis.lengths
             cells = (cells[:, None] * axis.size + axis.point_of).reshape(-1)
             if isinstance(axis.columns, SummedColumn):
@@ -141,6 +143,7 @@ class ProductScan:
             np.ascontiguousarray(in_order).reshape(-1),
             self.private,
             self.joins,
+            tuple(tuple([*cut, *ends].index(place) for place in places) for places in made_of),
         )
         self._marginals[axes] = scan
         return scan

@@ -29,6 +29,7 @@ from tacit.errors import InternalError, LedgerError
 from .catalog import Column, Table
 from .names import folded
 from .ordering import Cut
+from .product_scan import ProductScan
 from .scan import Join, Scan
 
 Integers = NDArray[np.int64]
@@ -75,6 +76,8 @@ class Grid:
     axes: tuple[Axis, ...]
     cell_of: Integers = field(repr=False)
     cells: int
+    factors: tuple[tuple[int, ...], ...] = ()
+    """Where the cells are a product: the axes that each of its factors is made of (``Scan.factors``)."""
 
     @cached_property
     def key(self) -> bytes:
@@ -96,6 +99,7 @@ class Grid:
             "axes": [_axis_to_json(axis) for axis in self.axes],
             "cell_of": base64.b64encode(packed).decode("ascii"),
             "cells": self.cells,
+            **({"factors": [list(axes) for axes in self.factors]} if self.factors else {}),
         }
 
     @classmethod
@@ -117,7 +121,10 @@ class Grid:
                 raise LedgerError(_DAMAGED)
             if cell_of.min() < -1 or cell_of.max() >= cells:
                 raise LedgerError(_DAMAGED)
-            return cls(stored["subject"], axes, cell_of, cells)
+            factors = tuple(tuple(factor) for factor in stored.get("factors", ()))
+            if factors and sorted(place for factor in factors for place in factor) != list(range(len(axes))):
+                raise LedgerError(_DAMAGED)
+            return cls(stored["subject"], axes, cell_of, cells, factors)
         except (KeyError, TypeError, ValueError, zlib.error):
             raise LedgerError(_DAMAGED) from None
 
@@ -146,10 +153,10 @@ def grid_of(scan: Scan) -> Grid:
     axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.summed]
     if len({axis.key for axis in axes}) < len(axes):
         raise InternalError("two columns of one scan have one name")
-    return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells)
+    return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells, scan.factors)
 
 
-def subject_of(scan: Scan) -> str:
+def subject_of(scan: Scan | ProductScan) -> str:
     """Equal for scans that count the same rows: the table's state, and the rows kept of each privacy unit.
 
     Public tables joined to it add columns and no row, so they are no part of it.
@@ -214,13 +221,13 @@ class Refinement:
         """With one more grid put in; ``None`` if that takes more points or cells than these."""
         others = {axis.key: axis for axis in grid.axes}
         keys = list(dict.fromkeys([*self.axes, *others]))
-        joint = [_joint(key, self.axes.get(key), others.get(key)) for key in keys]
+        joint = [joint_axis(key, self.axes.get(key), others.get(key)) for key in keys]
         shape = tuple(axis.count for axis, _, _ in joint)
         if math.prod(shape) > points:
             return None
-        old = _looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
+        old = looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
                          [before for _, before, _ in joint])  # fmt: skip
-        new = _looked_up(_in_order(grid, keys), [others[key].count if key in others else 1 for key in keys],
+        new = looked_up(_in_order(grid, keys), [others[key].count if key in others else 1 for key in keys],
                          [added for _, _, added in joint])  # fmt: skip
         codes, first, inverse = np.unique(
             (old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True
@@ -275,7 +282,7 @@ class _SameCells:
         return isinstance(other, _SameCells) and self.grid.key == other.grid.key
 
 
-def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:
+def joint_axis(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:
     """The axis cut at the constants of both, and for each of its regions the region of either; 0 for no such axis."""
     cuts = sorted({*(a.cuts if a else ()), *(b.cuts if b else ())})
     starts: list[Cut | None] = [None, *cuts]
@@ -295,7 +302,7 @@ def _in_order(grid: Grid, keys: Sequence[str]) -> Integers:
     return grid.cell_of.reshape([axis.count for axis in grid.axes] or [1]).transpose(order or [0]).reshape(-1)
 
 
-def _looked_up(cell_of: Integers, counts: Sequence[int], regions: Sequence[Integers]) -> Integers:
+def looked_up(cell_of: Integers, counts: Sequence[int], regions: Sequence[Integers]) -> Integers:
     """The cells of an old grid at every point of a finer one; ``regions`` gives the old region per axis."""
     index = np.zeros((1,) * max(len(counts), 1), dtype=np.int64)
     stride = 1

@@ -81,6 +81,8 @@ class Scan:
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
     joins: tuple[tuple[str, Join], ...] = ()
     """Public tables joined on a key that is unique in them."""
+    factors: tuple[tuple[int, ...], ...] = ()
+    """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order."""
 
     @property
     def name(self) -> str:

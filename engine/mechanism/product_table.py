@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from tacit.engine.components import Evidence
-from tacit.engine.product_answers import ProductAnswers
+from tacit.engine.product_answers import ProductAnswers, View
 from tacit.engine.product_workload import ProductWorkload, peaks
 from tacit.engine.strategy import Vector
 from tacit.errors import InternalError
@@ -71,8 +71,12 @@ class ProductTable:
         )
 
     def answered(self, evidence: Sequence[Evidence]) -> ProductAnswers:
-        """What evidence says of the product rows."""
-        return ProductAnswers(self.products, evidence, self.combination.shape[1])
+        """What evidence over the table's own points says of the product rows."""
+        return self.seen([View(self.products.groups, tuple(evidence))])
+
+    def seen(self, views: Sequence[View]) -> ProductAnswers:
+        """What evidence over several cuts of the axes says of the product rows."""
+        return ProductAnswers(views, self.combination.shape[1])
 
     def stderr(self, answers: ProductAnswers) -> Vector:
         """Of each row of the batch."""

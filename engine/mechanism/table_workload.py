@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,13 @@ class TableWorkload:
     def row_peaks(self) -> NDArray[np.float64]:
         """The largest entry of every row, in size."""
         return row_peaks(self.matrix)
+
+
+    def only(self, rows: NDArray[np.bool_]) -> TableWorkload:
+        """Some rows of the batch."""
+        inside = rows[self.rows]
+        product = None if self.product is None else self.product.only(rows)
+        return replace(self, matrix=self.matrix[inside], rows=self.rows[inside], product=product)
 
 
 def table_workload(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, one_row: int = 1) -> TableWorkload:
