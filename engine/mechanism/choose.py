@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,10 +15,17 @@ from tacit.engine.linalg import row_peaks
 from tacit.engine.measures import Measure, for_rows_per_unit, row_scales, share_root
 from tacit.engine.mechanism.lattice import Lattice, round_strategy
 from tacit.engine.mechanism.plan import JointPlan, TablePlan, Vector, unreachable
+from tacit.engine.mechanism.stored_plan import (
+    Allowance,
+    FoundPlan,
+    SearchTerms,
+    find_strategy,
+    is_enough,
+    plan_key,
+)
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.whole import on_integers
 from tacit.engine.search.named import data_dependent_strategies
-from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
 from tacit.process import one_blas_thread
@@ -36,6 +43,8 @@ class PlanOptions:
     """How many rows the batch has; by default up to the last one that a workload names."""
     measure: Measure = "total"
     """What is minimised: the sum of squared errors, the largest of them, or the sum of standard errors."""
+    terms: SearchTerms = field(default=SearchTerms(), repr=False)
+    """How long to search, and where plans are kept."""
 
 
 DEFAULT = PlanOptions()
@@ -95,16 +104,42 @@ def plan_release(workloads: Sequence[TableWorkload], *, privacy: Privacy, option
         )
     rows = _row_count(workloads, options.rows)
     weights = _checked_weights(options.weights, rows)
+    terms = options.terms
+    key = "" if terms.store is None else _key(workloads, privacy, options, weights, rows)
+    found = None if terms.store is None else terms.store.recall(key)
+    if found is not None and is_enough(found.seconds, terms.seconds):
+        return replace(found.plan, parts=_over(workloads, found.plan))
     factors = [
         row_scales(weights[workload.rows], options.measure) / row_peaks(workload.matrix) for workload in workloads
     ]
-    strategies = [
-        optimize(
-            _scaled(workload.matrix, factor), privacy=privacy, strategy=options.strategy, objective=options.measure
+    allowance = Allowance(terms.seconds, len(workloads))
+    searched = [
+        find_strategy(
+            _scaled(workload.matrix, factor),
+            privacy,
+            options.strategy,
+            options.measure,
+            replace(terms, seconds=allowance.next()),
         )
         for workload, factor in zip(workloads, factors, strict=True)
     ]
-    return assemble(workloads, strategies, factors, privacy=privacy, rows=rows, measure=options.measure)
+    strategies = [strategy for strategy, _ in searched]
+    plan = assemble(workloads, strategies, factors, privacy=privacy, rows=rows, measure=options.measure)
+    if terms.store is not None:
+        complete = all(cut is None for _, cut in searched)
+        terms.store.remember(key, FoundPlan(plan, None if complete else terms.seconds))
+    return plan
+
+
+def _key(workloads: Sequence[TableWorkload], privacy: Privacy, options: PlanOptions, weights: Vector, rows: int) -> str:
+    tables = [(w.matrix, w.rows, w.rows_per_unit, w.one_row) for w in workloads]
+    parts = [part for table in tables for part in table]
+    return plan_key("plan", *parts, privacy, options.strategy, options.measure, weights, rows)
+
+
+def _over(workloads: Sequence[TableWorkload], plan: JointPlan) -> tuple[TablePlan, ...]:
+    """The parts of a plan for equal workloads: those that the caller holds, so that the others can be let go."""
+    return tuple(replace(part, workload=w) for part, w in zip(plan.parts, workloads, strict=True))
 
 
 def assemble(
@@ -128,7 +163,8 @@ def assemble(
 
 
 def _rounded(workload: TableWorkload, s: Strategy, scale: Vector) -> Lattice:
-    return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1)
+    B = s.B if (scale == 1.0).all() else s.B / scale[:, None]  # of the rows as they are
+    return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1, B=B)
 
 
 def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
@@ -140,6 +176,9 @@ def _plans_of_every_kind(workloads: Sequence[TableWorkload], delta: Decimal, opt
     kinds: tuple[Privacy, ...] = ("pure",) if delta == 0 else ("pure", "approximate")
     plans: list[JointPlan] = []
     refusal: NotSupportedError | None = None
+    seconds = options.terms.seconds
+    if seconds is not None:
+        options = replace(options, terms=replace(options.terms, seconds=seconds / len(kinds)))
     for privacy in kinds:
         try:
             plans.append(plan_release(workloads, privacy=privacy, options=options))
