@@ -77,7 +77,7 @@ class Plans:
         if len(data) > LARGEST_FILE:
             return
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=PLACE in os.environ, exist_ok=True)  # beside a ledger nothing else is made
             handle, name = tempfile.mkstemp(dir=self._folder, suffix=_UNFINISHED)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -95,7 +95,7 @@ def folder_for(ledger: Path | None) -> Path | None:
     if ledger is None or place == "":
         return None
     if place is None:
-        return Path(f"{ledger}.plans")
+        return ledger.with_name(f"{ledger.name.removesuffix('.ledger')}.plans")
     return Path(place) / hashlib.sha256(str(ledger.absolute()).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
