@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.linalg import INDEPENDENT, SQUARES_EACH, rebuild, residual, row_norms
+from tacit.engine.linalg import INDEPENDENT, SQUARES_EACH, is_identity, rebuild, residual, row_norms
 from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
 from tacit.engine.search.reduce import merge_columns
 from tacit.engine.strategy import Privacy, sensitivity
@@ -96,10 +96,11 @@ def round_strategy(
 
     Columns that neither W nor L tells apart stay equal, so that they are rounded once: B·L = W asks the same of B.
     """
-    merged, position = merge_columns(np.vstack([W, L]))
-    if merged.shape[1] < L.shape[1]:
-        distinct = round_strategy(merged[len(W) :], merged[: len(W)], privacy, row_weights, whole=whole, B=B)
-        return replace(distinct, L_int=np.ascontiguousarray(distinct.L_int[:, position]))
+    if not is_identity(L):
+        merged, position = merge_columns(np.vstack([W, L]))
+        if merged.shape[1] < L.shape[1]:
+            distinct = round_strategy(merged[len(W) :], merged[: len(W)], privacy, row_weights, whole=whole, B=B)
+            return replace(distinct, L_int=np.ascontiguousarray(distinct.L_int[:, position]))
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
     if B is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tacit.engine.linalg import NEGLIGIBLE, RESIDUAL
+from tacit.engine.linalg import NEGLIGIBLE, RESIDUAL, gram
 from tacit.engine.search.complete import factorise
 from tacit.engine.search.kronecker import factors
 from tacit.engine.search.reduce import LARGE, compress_rows
@@ -22,8 +22,9 @@ class Contest:
 
     def __init__(self, queries: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> None:
         self.queries, self.privacy, self.watch, self.effort = queries, privacy, watch, effort
-        self.workload = compress_rows(queries)
-        self.shape = Shape(self.workload, len(queries), factors(queries) if len(queries.T) >= LARGE else ())
+        V = gram(queries) if queries.shape[1] >= LARGE and len(queries) > queries.shape[1] else None
+        self.workload = compress_rows(queries, V)
+        self.shape = Shape(self.workload, len(queries), factors(queries, V) if queries.shape[1] >= LARGE else ())
         self.work = effort * operations(self.shape.cells)
         self.name, self.error, self.best = "results", float("inf"), self.workload  # W always spans W
         sizes = np.sqrt(np.einsum("ij,ij->i", queries, queries))

@@ -18,10 +18,10 @@ _EXACT = 2.0**52
 """Integers up to here, and their sums, are floats without rounding."""
 
 
-def factors(workload: Matrix) -> tuple[Matrix, ...]:
+def factors(workload: Matrix, squares: Matrix | None = None) -> tuple[Matrix, ...]:
     """V₁, V₂, … with WᵀW = V₁ ⊗ V₂ ⊗ …, exactly, in the order of the cells; none where there is no such product.
 
-    For workloads of integers only: there equality can be told.
+    For workloads of integers only: there equality can be told. ``squares`` is WᵀW, if known.
     """
     W = workload
     first = W[:, 0] @ W  # the first row of WᵀW, which most workloads fail by
@@ -29,7 +29,7 @@ def factors(workload: Matrix) -> tuple[Matrix, ...]:
         return ()
     if not (np.rint(W) == W).all():
         return ()
-    V = gram(W)
+    V = gram(W) if squares is None else squares
     if float(np.abs(V).max()) ** 2 >= _EXACT:
         return ()
     parts = tuple(_split(V))

@@ -60,7 +60,7 @@ def optimize(
 
     Only the ratios of the weights, at most 1e60, matter to the strategy.
 
-    ``deadline`` (seconds), ``target_gap`` (by default 1e-5, and 4e-4 from 512 queries and cells on) and ``cancel``
+    ``deadline`` (seconds), ``target_gap`` (by default 1e-5, and 8e-4 from 512 queries and cells on) and ``cancel``
     stop the search with the best so far and a true bound; ``progress`` is called at every improvement. Without
     ``deadline`` and ``cancel`` the work is counted in operations, never in seconds, and the same workload gives the
     same strategy.

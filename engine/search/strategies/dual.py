@@ -32,7 +32,7 @@ from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
 
 MEMORY = 8
 """Steps that the mixing looks back on."""
-SETTLED, EVERY = 1e-4, 2
+SETTLED, EVERY = 2e-5, 2
 """Growth of tr Σ in a round from which on thin strategies are corrected, and the rounds between two corrections."""
 PATIENCE = 20
 """Rounds without progress after which the digits are used up."""

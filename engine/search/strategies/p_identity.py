@@ -241,7 +241,7 @@ def _screen(contest: Contest, problem: Problem, budget: _Budget) -> list[Point]:
     candidates = list(starts(contest.workload, _most_rows(problem, SCREENING_SHARE * budget.left / fewest)))
     if problem.columns >= LARGE and all(
         problem.descend(start, fewest, contest.watch)[0] > COLLAPSED * problem.cells
-        for start in (candidates[0], candidates[-1])
+        for start in (min(candidates[:-1], key=len), candidates[-1])
     ):
         return []
     for start in candidates:
