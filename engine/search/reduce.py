@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, gram, svd
+from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, gram, row_peaks, svd
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
 
 LARGE = 512
@@ -60,15 +60,15 @@ class Reduction:
 
 def reduce_workload(workload: Matrix) -> Reduction:
     """Drop zero rows and columns, merge equal columns and proportional rows, split into blocks."""
-    inside = np.flatnonzero(np.any(workload != 0.0, axis=0)).astype(np.intp)
-    W, of_inside = merge_columns(workload[:, inside])
+    inside = np.flatnonzero(workload.any(axis=0)).astype(np.intp)
+    W, of_inside = merge_columns(workload if inside.size == workload.shape[1] else workload[:, inside])
     W = merge_rows(W)
     members = _grouped(of_inside, W.shape[1])
     blocks = []
     for rows, columns in _components(W):
         original = [members[column] for column in columns]
         position = np.repeat(np.arange(columns.size, dtype=np.intp), [part.size for part in original])
-        part = np.ascontiguousarray(W[np.ix_(rows, columns)])
+        part = W if (rows.size, columns.size) == W.shape else np.ascontiguousarray(W[np.ix_(rows, columns)])
         blocks.append(Block(part, inside[np.concatenate(original)], position))
     return Reduction(tuple(blocks), workload.shape[1])
 
@@ -88,13 +88,15 @@ def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
 
 def merge_rows(workload: Matrix) -> Matrix:
     """Proportional rows as one row with the same WᵀW; zero rows dropped."""
-    W = workload[np.any(workload != 0.0, axis=1)]
+    asked = workload.any(axis=1)
+    W = workload if asked.all() else workload[asked]
     if W.shape[0] == 0:
         return W
     rows = np.arange(W.shape[0])
-    lead, peak = W[rows, np.argmax(W != 0.0, axis=1)], W[rows, np.argmax(np.abs(W), axis=1)]
-    lead = np.where(np.abs(lead) < 2.0**-500 * np.abs(peak), peak, lead)  # a quotient of the two could overflow
-    keys = W / lead[:, None] + 0.0
+    lead = W[rows, np.argmax(W != 0.0, axis=1)]
+    for tiny in np.flatnonzero(np.abs(lead) < 2.0**-500 * row_peaks(W)):  # a quotient of the two could overflow
+        lead[tiny] = W[tiny, np.argmax(np.abs(W[tiny]))]
+    keys = W + 0.0 if (lead == 1.0).all() else W / lead[:, None] + 0.0
     if _clearly_distinct(keys):
         return W
     distinct, group = _distinct(keys.T, keys)

@@ -120,7 +120,7 @@ def find_optimum(contest: Contest) -> None:
         return
     solved = _solve_factors(contest.shape.factors, watch, watch.target_gap)
     watch.report(watch.error, solved.lower_bound)
-    contest.enter("dual", product(solved.strategies))
+    contest.accept("dual", product(solved.strategies), solved.error)
 
 
 @dataclass(frozen=True, eq=False)

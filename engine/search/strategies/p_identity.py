@@ -29,8 +29,8 @@ SCREENING_STEPS = (15, 40)
 """Steps that tell a good start point from a poor one: the fewest, and the most that are worth it."""
 CLEARLY_BETTER = 0.98
 """Share of the least error below which a start point is entered at once: to measure it costs a decomposition."""
-COLLAPSED = 1.0 - 1e-4
-"""Share of identity's error above which a descent has thrown its sums away."""
+COLLAPSED, PROBE_CELLS = 1.0 - 1e-4, 40
+"""Share of identity's error above which a descent has thrown its sums away; cells for each sum that it is tried on."""
 HOPELESS = 1.3
 """Error of the best start point, against the best so far, at which the workload belongs to another family."""
 FINALISTS, DESCENT_STEPS, POLISH_STEPS, LAST_POLISH_STEPS = 4, 200, 300, 1000
@@ -231,20 +231,13 @@ def _error(point: Point) -> float:
 
 
 def _screen(contest: Contest, problem: Problem, budget: _Budget) -> list[Point]:
-    """Where a few steps lead from every start point that can be paid, least error first.
-
-    On large workloads that ask for most of the cells, every descent ends at Θ = 0, which is identity: when hats and
-    random sums both are on the way there, nothing is left to search.
-    """
+    """Where a few steps lead from every start point that can be paid, least error first."""
     fewest, most = SCREENING_STEPS
     points: list[Point] = []
-    candidates = list(starts(contest.workload, _most_rows(problem, SCREENING_SHARE * budget.left / fewest)))
-    if problem.columns >= LARGE and all(
-        problem.descend(start, fewest, contest.watch)[0] > COLLAPSED * problem.cells
-        for start in (min(candidates[:-1], key=len), candidates[-1])
-    ):
+    rows = _most_rows(problem, SCREENING_SHARE * budget.left / fewest)
+    if problem.columns >= LARGE and _collapses(problem, rows, contest.watch):
         return []
-    for start in candidates:
+    for start in starts(contest.workload, rows):
         affordable = int(min(most, SCREENING_SHARE * budget.left / problem.cost(len(start))))
         if (affordable < fewest and points) or contest.watch.stop():
             continue
@@ -253,6 +246,19 @@ def _screen(contest: Contest, problem: Problem, budget: _Budget) -> list[Point]:
         if points[-1][0] < CLEARLY_BETTER * contest.error:
             contest.enter("p-identity", assemble(points[-1][1]))
     return sorted(points, key=_error)
+
+
+def _collapses(problem: Problem, most: int, watch: Watch) -> bool:
+    """Whether descents from hats and from random sums both throw their sums away.
+
+    On workloads that ask for most of their cells every descent ends at Θ = 0, which is identity, and nothing is left to
+    search.
+    """
+    n = problem.columns
+    few = min(most, n // PROBE_CELLS)
+    stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
+    probes = (np.vstack([hats(n, few), np.full((1, n), 0.3)]), stream.random((few, n)))
+    return all(problem.descend(start, SCREENING_STEPS[0], watch)[0] > COLLAPSED * problem.cells for start in probes)
 
 
 def _most_rows(problem: Problem, work: float) -> int:
