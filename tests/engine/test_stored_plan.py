@@ -118,6 +118,10 @@ FOUND = write_strategy(optimize(W, strategy="p-identity"), None)
 ENTRIES = FOUND.arrays["entries"]
 
 
+BLIND = write_strategy(replace(optimize(W, strategy="identity"), L=np.ones((3, 30)), error=1e12, lower_bound=0.0), None)
+"""Questions that W does not follow from."""
+
+
 def changed(meta: dict[str, Any] | None = None, **arrays: Any) -> PlanRecord:
     kept = {name: array for name, array in {**FOUND.arrays, **arrays}.items() if array is not None}
     return PlanRecord({**FOUND.meta, **(meta or {})}, kept)
@@ -133,6 +137,7 @@ def entries(change: Callable[[Matrix], object]) -> PlanRecord:
     "record",
     [
         PlanRecord({}, {}),
+        BLIND,
         changed(entries=None),
         changed({"shape": [1]}),
         changed({"shape": [0, 30]}),
