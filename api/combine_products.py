@@ -1,7 +1,7 @@
 """What releases say about a table whose cells are not listed: blocks of products put over the batch's own axes.
 
-Post-processing only. Releases that cut all axes as the batch does are estimated together; one that cuts some elsewhere is
-estimated over the common refinement of its axes and the batch's, and the two estimates are averaged.
+Post-processing only. Releases that cut all axes as the batch does are estimated together; one that cuts some
+elsewhere is estimated over the common refinement of its axes and the batch's, and the two estimates are averaged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def combine_products(
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """An axis of a stored block among those of the batch: its number, and for every common point the point of either."""
+    """An axis of a stored block among those of the batch: its number, and for every common point the
+    point of either."""
 
     axis: int
     of_batch: Integers | None
@@ -72,15 +73,11 @@ class _Reader:
         blocks = [
             (m, grid)
             for m, grid in zip(release.measurements, release.grids, strict=True)
-            if m.product is not None
-            and len(grid.factors) == len(m.product.factors)
-            and grid.subject == self._subject
+            if m.product is not None and len(grid.factors) == len(m.product.factors) and grid.subject == self._subject
         ]
         places: dict[tuple[str, ...], tuple[AxisCut, _Place]] = {}
         evidence = [e for m, grid in blocks if (e := self._evidence(number, m, grid, places)) is not None]
-        lifted = {
-            place.axis: place.of_batch for _, place in places.values() if place.of_batch is not None
-        }
+        lifted = {place.axis: place.of_batch for _, place in places.values() if place.of_batch is not None}
         if not lifted:
             self._own += evidence
         elif evidence:

@@ -47,9 +47,7 @@ def read(payload: bytes, cost: Amount, charge: int, analyst: str | None = None) 
     """What ``write`` wrote."""
     measurements, described = unpack_with_cells(payload)
     grids = tuple(Grid.from_json(cells) for cells in described)
-    if len(grids) != len(measurements) or any(
-        m.cells != g.cells for m, g in zip(measurements, grids, strict=True)
-    ):
+    if len(grids) != len(measurements) or any(m.cells != g.cells for m, g in zip(measurements, grids, strict=True)):
         raise LedgerError("a stored release is damaged and cannot be read")
     return Release(cost, measurements, grids, charge, analyst)
 

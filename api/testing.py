@@ -89,7 +89,8 @@ def _column_sets(part: TablePart) -> list[Scan]:
 
 @contextmanager
 def _salt(con: Connection) -> Iterator[bytes]:
-    """The salt that chooses a unit's rows, as releases will use it; whatever fails meanwhile says nothing of the rows."""
+    """The salt that chooses a unit's rows, as releases will use it; whatever fails meanwhile says
+    nothing of the rows."""
     session = con._session
     with con._open():
         ledger = session.access.peek()

@@ -1,12 +1,13 @@
 """Answers from blocks of questions over different axes, component by component.
 
-Fix weights p for every axis, adding up to 1. A row q over one axis is (q·p)·1 plus the rest, which is orthogonal to p; so a
-product of rows over several axes is a sum of components, one for each subset U of its axes: the rests over U, times the
-means q·p over the others. A component over U is asked of nothing but the counts over U. A block of questions over S tells
-of the component over U ⊆ S what it knows after adding up over S \\ U. Where p is chosen by the block's own questions
-(``AxisQuestions.split``), the noise in different components of one block is uncorrelated, so each component can be taken
-from all blocks by the inverse of their variances: for marginals that is least squares, in closed form. It is what
-ResidualPlanner (arXiv 2305.08175) and HDMM's marginals do for equal weights; here every axis has its own.
+Fix weights p for every axis, adding up to 1. A row q over one axis is (q·p)·1 plus the rest, which is orthogonal to
+p; so a product of rows over several axes is a sum of components, one for each subset U of its axes: the rests over
+U, times the means q·p over the others. A component over U is asked of nothing but the counts over U. A block of
+questions over S tells of the component over U ⊆ S what it knows after adding up over S \\ U. Where p is chosen by
+the block's own questions (``AxisQuestions.split``), the noise in different components of one block is uncorrelated,
+so each component can be taken from all blocks by the inverse of their variances: for marginals that is least
+squares, in closed form. It is what ResidualPlanner (arXiv 2305.08175) and HDMM's marginals do for equal weights;
+here every axis has its own.
 
 Everything here is post-processing, and data-free but for the answers that it is given.
 """
@@ -203,7 +204,7 @@ class Frame:
         result = np.zeros(count)
         common = frozenset(first.axes) & frozenset(second.axes)
         for U in self._components(first):
-            if not U <= common:
+            if not common >= U:
                 continue
             means = np.ones(count)
             for group, index in ((first, i), (second, j)):
@@ -262,7 +263,7 @@ class Frame:
             able = [
                 e
                 for e in self._evidence
-                if U <= e.by_axis.keys() and all(q.sees_total for a, q in e.by_axis.items() if a not in U)
+                if e.by_axis.keys() >= U and all(q.sees_total for a, q in e.by_axis.items() if a not in U)
             ]
             self._able[U] = [(e, 1 / (_noise_beside(e, U) * math.prod(self._typical(e, a) for a in U))) for e in able]
         able_here = [(e, w) for e, w in self._able[U] if all(self._holds(e.by_axis[a], group, a) for a in U)]

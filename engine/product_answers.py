@@ -90,7 +90,9 @@ class ProductAnswers:
             here = np.flatnonzero((pairs[:, 0] == g) & (pairs[:, 1] == h))
             at_first = _index(self._groups[g], place_of[i[here]])
             at_second = _index(self._groups[h], place_of[j[here]])
-            others = {id(word.source): (word, weight) for word, weight in zip(self._said[h], self._weights[h], strict=True)}
+            others = {
+                id(word.source): (word, weight) for word, weight in zip(self._said[h], self._weights[h], strict=True)
+            }
             for word, weight in zip(self._said[g], self._weights[g], strict=True):
                 if id(word.source) in others:
                     other, other_weight = others[id(word.source)]

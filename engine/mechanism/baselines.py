@@ -73,8 +73,7 @@ def _results(workloads: Sequence[AnyWorkload], rows: int, amount: Amount) -> Vec
     for workload in workloads:
         size[workload.rows] = workload.row_peaks
     norms = [
-        _column_norms(w.matrix, size[w.rows]) if isinstance(w, TableWorkload) else _product_norms(w)
-        for w in workloads
+        _column_norms(w.matrix, size[w.rows]) if isinstance(w, TableWorkload) else _product_norms(w) for w in workloads
     ]
     return size * _noise(workloads, norms, amount)
 

@@ -16,13 +16,20 @@ from tacit.engine.mechanism.lattice import Lattice, round_strategy
 from tacit.engine.mechanism.plan import JointPlan, Vector, unreachable
 from tacit.engine.mechanism.product_lattice import round_blocks
 from tacit.engine.mechanism.product_table import ProductTable
+from tacit.engine.mechanism.stored_plan import (
+    Allowance,
+    FoundPlan,
+    SearchTerms,
+    find_strategy,
+    is_enough,
+    plan_key,
+)
+from tacit.engine.mechanism.stored_products import find_products, product_parts
 from tacit.engine.mechanism.table_plan import PartPlan, ProductPlan, TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.whole import on_integers
-from tacit.engine.search.named import data_dependent_strategies
 from tacit.engine.product_workload import ProductStrategy
-from tacit.engine.search.optimize import optimize
-from tacit.engine.search.structured.structured import optimize_products
+from tacit.engine.search.named import data_dependent_strategies
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
 from tacit.process import one_blas_thread
@@ -40,12 +47,18 @@ class PlanOptions:
     """How many rows the batch has; by default up to the last one that a workload names."""
     measure: Measure = "total"
     """What is minimised: the sum of squared errors, the largest of them, or the sum of standard errors."""
+    terms: SearchTerms = field(default=SearchTerms(), repr=False)
+    """How long to search, and where plans are kept."""
 
 
 DEFAULT = PlanOptions()
 AnyWorkload = TableWorkload | ProductTable
 _CLEARLY = 0.9999
 """Where both fit, blocks of products are taken only if they have less error, beyond rounding."""
+_CERTIFIED = 1e-3
+"""Or if they are so near to the least possible that listing the cells can gain no more."""
+_QUICK_CELLS = 512
+"""Cells up to which the certified optimum over listed cells is found at once."""
 
 
 def choose_plan(
@@ -102,27 +115,46 @@ def plan_release(workloads: Sequence[AnyWorkload], *, privacy: Privacy, options:
         )
     rows = _row_count(workloads, options.rows)
     weights = _checked_weights(options.weights, rows)
+    terms = options.terms
+    key = "" if terms.store is None else _key(workloads, privacy, options, weights, rows)
+    found = None if terms.store is None else terms.store.recall(key)
+    if found is not None and is_enough(found.seconds, terms.seconds):
+        return replace(found.plan, parts=_over(workloads, found.plan))
     scales = [row_scales(weights[w.rows], options.measure) / w.row_peaks for w in workloads]
-    chosen = [_best(w, scale, weights, privacy, options) for w, scale in zip(workloads, scales, strict=True)]
-    return assemble(
-        [workload for workload, _ in chosen],
-        [strategy for _, strategy in chosen],
+    allowance = Allowance(terms.seconds, len(workloads))
+    chosen = [
+        _best(workload, scale, weights, privacy, replace(options, terms=replace(terms, seconds=allowance.next())))
+        for workload, scale in zip(workloads, scales, strict=True)
+    ]
+    plan = assemble(
+        [one.workload for one in chosen],
+        [one.strategy for one in chosen],
         scales,
         privacy=privacy,
         rows=rows,
         measure=options.measure,
     )
+    if terms.store is not None:
+        complete = all(one.cut is None for one in chosen)
+        terms.store.remember(key, FoundPlan(plan, None if complete else terms.seconds))
+    return plan
 
 
-def _best(
-    workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privacy, options: PlanOptions
-) -> tuple[AnyWorkload, Strategy | ProductStrategy]:
-    """The best strategy for one table, with the form of its workload that it is for.
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """A table's strategy, the form of its workload that it is for, and the seconds that cut its search short."""
+
+    workload: AnyWorkload
+    strategy: Strategy | ProductStrategy
+    cut: float | None
+
+
+def _best(workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privacy, options: PlanOptions) -> _Chosen:
+    """The best strategy for one table.
 
     A table whose cells are listed has both forms, if it is made of products. A strategy that is named, and measures
     other than the total, are for listed cells.
     """
-    products = workload if isinstance(workload, ProductTable) else workload.product
     plain = options.strategy is None and options.measure == "total"
     if isinstance(workload, ProductTable):
         if not plain:
@@ -130,21 +162,48 @@ def _best(
                 "strategy= and objective= are for batches whose cells can be listed, and this one has too many\n"
                 "hint: leave them out, or ask about fewer columns at a time"
             )
-        return workload, _structured(workload, weights, privacy)
-    dense = optimize(
-        _scaled(workload.matrix, scale), privacy=privacy, strategy=options.strategy, objective=options.measure
+        strategy, cut = find_products(workload, weights[workload.rows], privacy, options.terms)
+        return _Chosen(workload, strategy, cut)
+    products = workload.product if plain else None
+    structured = None
+    if products is not None and (privacy == "pure" or workload.matrix.shape[1] > _QUICK_CELLS):
+        structured, cut = find_products(products, weights[products.rows], privacy, options.terms, quick=True)
+        if structured.error <= structured.lower_bound * (1 + _CERTIFIED):
+            assert products is not None
+            return _Chosen(products, structured, cut)
+    dense, cut = find_strategy(
+        _scaled(workload.matrix, scale), privacy, options.strategy, options.measure, options.terms
     )
-    if plain and products is not None:
-        structured = _structured(products, weights, privacy)
-        if structured.error < dense.error * _CLEARLY:
-            return products, replace(structured, lower_bound=max(structured.lower_bound, dense.lower_bound))
-    return workload, dense
+    if structured is not None and structured.error < dense.error * _CLEARLY:
+        assert products is not None
+        bound = min(max(structured.lower_bound, dense.lower_bound), structured.error)
+        return _Chosen(products, replace(structured, lower_bound=bound), cut)
+    return _Chosen(workload, dense, cut)
 
 
-def _structured(table: ProductTable, weights: Vector, privacy: Privacy) -> ProductStrategy:
-    return optimize_products(
-        table.products, privacy=privacy, weights=table.weights_of_products(weights[table.rows])
-    )
+def _key(workloads: Sequence[AnyWorkload], privacy: Privacy, options: PlanOptions, weights: Vector, rows: int) -> str:
+    parts: list[Any] = []
+    for w in workloads:
+        if isinstance(w, ProductTable):
+            parts += product_parts(w)
+        else:
+            parts += [w.matrix, w.rows, w.rows_per_unit, w.one_row]
+            parts += [] if w.product is None else product_parts(w.product)
+    return plan_key("plan", *parts, privacy, options.strategy, options.measure, weights, rows)
+
+
+def _over(workloads: Sequence[AnyWorkload], plan: JointPlan) -> tuple[PartPlan, ...]:
+    """The parts of a plan for equal workloads: those that the caller holds, so that the others can be let go."""
+    parts: list[PartPlan] = []
+    for part, w in zip(plan.parts, workloads, strict=True):
+        if isinstance(part, TablePlan):
+            assert isinstance(w, TableWorkload)
+            parts.append(replace(part, workload=w))
+        else:
+            products = w if isinstance(w, ProductTable) else w.product
+            assert products is not None
+            parts.append(replace(part, workload=products))
+    return tuple(parts)
 
 
 def assemble(
@@ -181,7 +240,8 @@ def _part(workload: AnyWorkload, s: Strategy | ProductStrategy, scale: Vector, s
 
 
 def _rounded(workload: TableWorkload, s: Strategy, scale: Vector) -> Lattice:
-    return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1)
+    B = s.B if (scale == 1.0).all() else s.B / scale[:, None]  # of the rows as they are
+    return round_strategy(s.L, workload.matrix, s.privacy, row_weights=scale, whole=workload.one_row == 1, B=B)
 
 
 def _plans_of_every_kind(workloads: Sequence[AnyWorkload], delta: Decimal, options: PlanOptions) -> list[JointPlan]:
@@ -193,6 +253,9 @@ def _plans_of_every_kind(workloads: Sequence[AnyWorkload], delta: Decimal, optio
     kinds: tuple[Privacy, ...] = ("pure",) if delta == 0 else ("pure", "approximate")
     plans: list[JointPlan] = []
     refusal: NotSupportedError | None = None
+    seconds = options.terms.seconds
+    if seconds is not None:
+        options = replace(options, terms=replace(options.terms, seconds=seconds / len(kinds)))
     for privacy in kinds:
         try:
             plans.append(plan_release(workloads, privacy=privacy, options=options))

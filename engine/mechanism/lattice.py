@@ -15,15 +15,16 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.linalg import INDEPENDENT, is_identity, rebuild, residual, row_norms
+from tacit.engine.linalg import INDEPENDENT, SQUARES_EACH, is_identity, rebuild, residual, row_norms
 from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
+from tacit.engine.search.reduce import merge_columns
 from tacit.engine.strategy import Privacy, sensitivity
 from tacit.errors import InternalError
 
@@ -37,6 +38,8 @@ _ACCEPTED_RESIDUAL = 1e-9
 _LARGEST_RESIDUAL = 1e-6
 _SMALL_DENOMINATOR = 2**20
 _LARGEST_INTEGER = 2**30
+_LOOK = 2**14
+"""Entries that usually tell arbitrary reals from small integers."""
 _LARGEST_ENTRY = 2**10
 """Of a matrix of small integers: on a lattice of a thousandth of the sensitivity, noise is next to continuous."""
 
@@ -122,16 +125,25 @@ def round_strategy(
     row_weights: NDArray[np.float64] | None = None,
     *,
     whole: bool = False,
+    B: NDArray[np.float64] | None = None,
 ) -> Lattice:
     """The cheapest rounding of L that keeps W in its row space and costs at most 0.1% in error.
 
     ``row_weights`` multiply the rows of W when that cost is judged: the error that is minimised is usually
     not that of the raw rows. ``whole`` says that x holds whole rows and no fractions of them: then Laplace noise goes
-    on the integers themselves where L is a multiple of small ones.
+    on the integers themselves where L is a multiple of small ones. ``B`` is W·L⁺ where the caller has it.
+
+    Columns that neither W nor L tells apart stay equal, so that they are rounded once: B·L = W asks the same of B.
     """
+    if not is_identity(L):
+        merged, position = merge_columns(np.vstack([W, L]))
+        if merged.shape[1] < L.shape[1]:
+            distinct = round_strategy(merged[len(W) :], merged[: len(W)], privacy, row_weights, whole=whole, B=B)
+            return replace(distinct, L_int=np.ascontiguousarray(distinct.L_int[:, position]))
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
-    B = W if is_identity(L) else rebuild(W, L)
+    if B is None:
+        B = rebuild(W, L)
     reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
     for L_int, exponent in _roundings(L, W, privacy, whole=whole):
@@ -191,6 +203,11 @@ def integer_multiple(L: NDArray[np.float64], largest: int = _LARGEST_ENTRY) -> N
 
     The entries may carry a few roundings: a strategy whose sensitivity was brought to 1 holds thirds.
     """
+    if np.unique(np.abs(L.ravel()[:_LOOK])).size > largest + 1:
+        return None
+    if (np.rint(L) == L).all() and 0.0 < float(np.abs(L).max(initial=0.0)) <= largest:
+        whole = L.astype(np.int64)
+        return np.asarray(whole // np.gcd.reduce(whole, axis=None))
     values = np.unique(np.abs(L))
     if values.size > largest + 1 or not values.any():
         return None
@@ -209,7 +226,7 @@ def _roundings(
     size = sensitivity(L, privacy)
     if whole and privacy == "pure" and (integers := integer_multiple(L)) is not None:
         yield integers, 0
-    if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
+    if L.shape[0] >= L.shape[1] or L.shape[0] >= int((W.any(axis=0) | L.any(axis=0)).sum()):
         yield _round(L, size, BITS)
     over_basis = _round_over_basis(L, W, size)
     if over_basis is not None:
@@ -266,16 +283,32 @@ def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary reals."""
     nonzero = W[np.abs(W).max(axis=1) > 0]
     unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
-    _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    rank = int((diagonal > INDEPENDENT * diagonal[0]).sum())
-    rows = [_integer_row(nonzero[i]) for i in sorted(order[:rank].tolist())]
+    rows = [_integer_row(nonzero[i]) for i in _independent(unit_rows)]
     if any(row is None for row in rows):
         return None
     return np.array(rows, dtype=np.int64)
 
 
+def _independent(unit_rows: NDArray[np.float64]) -> list[int]:
+    """Which rows to keep for a basis of their space: usually all, which their products with one another show."""
+    m, n = unit_rows.shape
+    if m <= n:
+        try:
+            pivots = np.diag(scipy.linalg.cholesky(unit_rows @ unit_rows.T, check_finite=False))
+        except np.linalg.LinAlgError:
+            pivots = np.zeros(1)
+        if pivots.min() > SQUARES_EACH * pivots.max():
+            return list(range(m))
+    _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > INDEPENDENT * diagonal[0]).sum())
+    return sorted(order[:rank].tolist())
+
+
 def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    if float(np.abs(row).max()) <= _LARGEST_INTEGER and (np.rint(row) == row).all():
+        whole = row.astype(np.int64)
+        return np.asarray(whole // np.gcd.reduce(whole))
     values, where = np.unique(row, return_inverse=True)
     largest = float(np.abs(values).max())
     ratios = [Fraction(v / largest).limit_denominator(_SMALL_DENOMINATOR) for v in values.tolist()]
@@ -289,11 +322,3 @@ def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
     if max(abs(v) for v in integers) > _LARGEST_INTEGER:
         return None
     return np.array(integers, dtype=np.int64)[where]
-
-
-def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
-    """Rounding keeps equal columns equal and zeros zero, so only the other columns need rank."""
-    columns = np.vstack([W, L]).T
-    columns = np.ascontiguousarray(columns[columns.any(axis=1)])
-    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))
-    return len(np.unique(keys))

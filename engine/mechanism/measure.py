@@ -16,12 +16,12 @@ from tacit.errors import InternalError
 def measure(plan: JointPlan, xs: Sequence[Integers], epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
     """Answer the plan's questions with noise: the only place where the secret meets the noise.
 
-    Guarantee. ``xs`` are exact integer counts, one vector for each block of questions. Everything else (lattices, resolutions, scales) is computed from the
-    plan and (ε, δ) before a count is looked at. ``exact_answers`` is integer arithmetic with the
-    sensitivity that ``calibrate`` was given, ``noise`` adds exact discrete noise to integers, and what is
-    returned is the noisy integers and data-free facts. The whole tuple together is (ε, δ)-differentially
-    private for one privacy unit added or removed, by ``JointPlan.calibrate``; anything computed from it is
-    post-processing.
+    Guarantee. ``xs`` are exact integer counts, one vector for each block of questions. Everything else (lattices,
+    resolutions, scales) is computed from the plan and (ε, δ) before a count is looked at. ``exact_answers`` is
+    integer arithmetic with the sensitivity that ``calibrate`` was given, ``noise`` adds exact discrete noise to
+    integers, and what is returned is the noisy integers and data-free facts. The whole tuple together is (ε,
+    δ)-differentially private for one privacy unit added or removed, by ``JointPlan.calibrate``; anything computed
+    from it is post-processing.
     """
     noises = plan.calibrate(epsilon, delta)
     if len(xs) != len(plan.blocks):

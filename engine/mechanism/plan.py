@@ -84,9 +84,7 @@ class JointPlan:
         if not self.parts:
             return 0.0
         if self.measure != "total":
-            bounds = [
-                for_rows_per_unit(p.strategy.lower_bound, p.rows_per_unit, self.measure) for p in self.parts
-            ]
+            bounds = [for_rows_per_unit(p.strategy.lower_bound, p.rows_per_unit, self.measure) for p in self.parts]
             return min(max(bounds) if self.measure == "largest" else sum(bounds), self.error)
         listed = [p for p in self.parts if isinstance(p, TablePlan)]
         alone = [for_rows_per_unit(p.strategy.lower_bound, p.rows_per_unit, self.measure) for p in self.parts]
@@ -188,10 +186,10 @@ class JointPlan:
 
         Guarantee. One privacy unit may own rows in every table, and it is counted in every block of a table, so it
         moves the vectors of all blocks at once, block t by at most Δ_t = ``resolution.sensitivity`` (see
-        ``lattice.released_resolution``). Pure: block t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
-        composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the blocks together, each
-        divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
-        sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
+        ``lattice.released_resolution``). Pure: block t is (share_t·ε)-private and the shares sum to one, so the
+        release is ε-private (sequential composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the
+        blocks together, each divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian
+        mechanism of sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
         """
         amount = self._asked(epsilon, delta)
         if not self.parts:

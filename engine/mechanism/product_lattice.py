@@ -1,7 +1,7 @@
 """A block of questions on a lattice: a product of small integer matrices, never written out.
 
-Every factor is rounded by itself. A factor that is a multiple of small integers is those; one that sees no total, or not
-every direction, is rounded over an integer basis of the rows that it must hold (``lattice``), so that what it is
+Every factor is rounded by itself. A factor that is a multiple of small integers is those; one that sees no total, or
+not every direction, is rounded over an integer basis of the rows that it must hold (``lattice``), so that what it is
 orthogonal to stays so exactly; any other determines every point, and its entries may be rounded. Norms of a product
 are products of norms, so the sensitivity is an exact integer.
 """
@@ -41,7 +41,8 @@ class ProductLattice:
     """Of each factor."""
     splits: tuple[Vector | None, ...] = field(repr=False)
     norm: int
-    """Guarantee: no column of the integers that are asked has a larger norm; L1 (pure) exact, L2 (approximate) rounded up.
+    """Guarantee: no column of the integers that are asked has a larger norm; L1 (pure) exact, L2 (approximate)
+    rounded up.
 
     A column of a product is the product of one column of each factor, and so are its norm and the square of that: the
     largest is the product of the largest ones."""

@@ -66,9 +66,7 @@ class ProductTable:
         combination = self.combination[np.flatnonzero(chosen)]
         needed = np.zeros(self.combination.shape[1], dtype=np.bool_)
         needed[combination.indices] = True
-        return replace(
-            self, products=self.products.only(needed), rows=self.rows[chosen], combination=combination
-        )
+        return replace(self, products=self.products.only(needed), rows=self.rows[chosen], combination=combination)
 
     def answered(self, evidence: Sequence[Evidence]) -> ProductAnswers:
         """What evidence over the table's own points says of the product rows."""
@@ -88,9 +86,7 @@ class ProductTable:
     def values(self, answers: ProductAnswers) -> Vector:
         return np.asarray(self.combination @ answers.values)
 
-    def covariance(
-        self, answers: ProductAnswers, i: NDArray[np.int64], j: NDArray[np.int64] | None
-    ) -> Vector:
+    def covariance(self, answers: ProductAnswers, i: NDArray[np.int64], j: NDArray[np.int64] | None) -> Vector:
         """Between rows at positions i and j; without j, the variances, infinite where a row is not determined."""
         indices, factors = self.terms
         second = i if j is None else j

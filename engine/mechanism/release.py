@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount
+from tacit.engine.linalg import rebuild
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
@@ -40,7 +42,8 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     if not rows.size:
         return np.zeros(W.shape[0])
     workload = TableWorkload(W[rows], rows.astype(np.int64))
-    plan = assemble([workload], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
+    best = replace(s, B=rebuild(W[rows], s.L))  # a caller's own B need not be the best one
+    plan = assemble([workload], [best], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
     (part,) = plan.parts

@@ -83,9 +83,7 @@ class TablePlan:
     @property
     def blocks(self) -> tuple[QuestionBlock, ...]:
         workload = self.workload
-        return (
-            QuestionBlock(self.strategy.name, self.lattice, self.share, workload.rows_per_unit, workload.one_row),
-        )
+        return (QuestionBlock(self.strategy.name, self.lattice, self.share, workload.rows_per_unit, workload.one_row),)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -179,7 +177,9 @@ class ProductPlan:
     def _reference(self) -> list[float]:
         """The noise of every block, in real numbers, where noise for the whole budget at norm 1 is 1."""
         spreads = self.strategy.spreads
-        return [math.ldexp(lattice.norm, lattice.exponent) * s for lattice, s in zip(self.lattices, spreads, strict=True)]
+        return [
+            math.ldexp(lattice.norm, lattice.exponent) * s for lattice, s in zip(self.lattices, spreads, strict=True)
+        ]
 
     @cached_property
     def _unit_stderr(self) -> Vector:

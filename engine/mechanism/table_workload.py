@@ -36,12 +36,10 @@ class TableWorkload:
         if self.rows_per_unit < 1 or self.one_row < 1 or self.one_row & (self.one_row - 1):
             raise InternalError("rows_per_unit must be positive and one_row a power of two")
 
-
     @cached_property
     def row_peaks(self) -> NDArray[np.float64]:
         """The largest entry of every row, in size."""
         return row_peaks(self.matrix)
-
 
     def only(self, rows: NDArray[np.bool_]) -> TableWorkload:
         """Some rows of the batch."""

@@ -1,16 +1,17 @@
 """Laplace noise: tables over some sets of axes, each at its own share of ε, and every query from all of them together.
 
-One factor L_c of norm 1 is chosen for each axis: its points themselves, or a strategy for its ranges. A block over S asks
-⊗ L_c over S with a share θ_S of ε. With the weights p that L_c implies (``components.AxisQuestions.split``) the component
-over U is known from S ⊇ U with a precision θ_S² / Π τ_c over S \\ U, τ_c = ‖1ᵀL_c⁺‖², and precisions add up: so the error is
-Σ_U E_U / Σ_{S ⊇ U} θ_S²/Π τ_c, in closed form. Weighted marginals are HDMM's (OPT_M); here the axes need not be asked for
-their points, and the tables are searched for: several that are merged into a larger one may cost less together.
+One factor L_c of norm 1 is chosen for each axis: its points themselves, or a strategy for its ranges. A block over S
+asks ⊗ L_c over S with a share θ_S of ε. With the weights p that L_c implies (``components.AxisQuestions.split``) the
+component over U is known from S ⊇ U with a precision θ_S² / Π τ_c over S \\ U, τ_c = ‖1ᵀL_c⁺‖², and precisions add
+up: so the error is Σ_U E_U / Σ_{S ⊇ U} θ_S²/Π τ_c, in closed form. Weighted marginals are HDMM's (OPT_M); here the
+axes need not be asked for their points, and the tables are searched for: several that are merged into a larger one
+may cost less together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import minimize
@@ -31,9 +32,15 @@ _TRIED = (0.01, 0.03, 0.08, 0.2)
 _INSERTIONS = 40
 _GAIN = 1e-4
 _TINY = 1e-4
+_ALWAYS = 3
+"""Starts that every search tries."""
+_DRAWN, _FEW_SETS = 24, 64
+"""Random starts, where sets are so few that one takes milliseconds; with more sets, fewer."""
 
 
-def marginals(workload: Scaled, factors: dict[int, Matrix], name: str) -> Candidate | None:
+def marginals(
+    workload: Scaled, factors: dict[int, Matrix], name: str, ended: Callable[[], bool] = lambda: False
+) -> Candidate | None:
     """The best tables found with these factors; None where they do not fit or a factor does not see every point."""
     questions = {axis: AxisQuestions(L) for axis, L in factors.items()}
     if any(q.split is None for q in questions.values()):
@@ -42,7 +49,9 @@ def marginals(workload: Scaled, factors: dict[int, Matrix], name: str) -> Candid
     if problem is None:
         return None
     best: tuple[float, dict[Axes, float]] | None = None
-    for start in problem.starts():
+    for number, start in enumerate(problem.starts()):
+        if number and best is not None and number >= _ALWAYS and ended():
+            break
         found = problem.improved(start)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
@@ -122,6 +131,12 @@ class _Problem:
             starts.append(merged)
         if self._workload.axes in self._sets and self._workload.axes not in own:
             starts.append({self._workload.axes: 1.0})
+        rng = np.random.default_rng(0)  # of start points: the same search every time
+        for _ in range(_DRAWN * _FEW_SETS // max(len(self._sets), _FEW_SETS)):
+            base = starts[int(rng.integers(min(len(starts), _ALWAYS)))]
+            total = sum(base.values())
+            picked = rng.choice(len(self._sets), size=min(int(rng.integers(1, 5)), len(self._sets)), replace=False)
+            starts.append(base | {self._sets[k]: 0.05 * total for k in picked.tolist()})
         return starts
 
     def improved(self, start: dict[Axes, float]) -> tuple[float, dict[Axes, float]] | None:

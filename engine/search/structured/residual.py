@@ -1,17 +1,18 @@
-"""Gaussian noise: every query is split into components over subsets of its columns, and each subset is asked for itself.
+"""Gaussian noise: every query is split into components over subsets of its columns, and each subset is asked for
+itself.
 
-With weights p on every axis (``engine.components``), the components over one set S form a problem of their own, whose
-Gram matrix is a sum of products Σ_g w_g · Π (means of g over the axes that S lacks)² · ⊗ (rests of g over S). Where one
-product is left, a product of the axes' certified optima solves it; the sets share the budget by the roots of their
-errors. For marginals of any order, weighted or not, equal p are the optimum (ResidualPlanner, arXiv 2305.08175; Weighted
-Fourier Factorizations, 2512.21499). For ranges they are not: the means of prefixes are far from uncorrelated with their
-rests, and p is found here by descent. An axis that every query names is not split at all.
+With weights p on every axis (``engine.components``), the components over one set S form a problem of their own,
+whose Gram matrix is a sum of products Σ_g w_g · Π (means of g over the axes that S lacks)² · ⊗ (rests of g over S).
+Where one product is left, a product of the axes' certified optima solves it; the sets share the budget by the roots
+of their errors. For marginals of any order, weighted or not, equal p are the optimum (ResidualPlanner, arXiv
+2305.08175; Weighted Fourier Factorizations, 2512.21499). For ranges they are not: the means of prefixes are far from
+uncorrelated with their rests, and p is found here by descent. An axis that every query names is not split at all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,15 +46,20 @@ class _Sets:
     """For each set, the numbers of the terms that hold it."""
 
 
-def residual_split(workload: Scaled, solver: AxisSolver) -> tuple[Candidate, dict[int, Vector]] | None:
-    """The strategy, and the weights that each axis was split by; None where there are too many sets of axes."""
+def residual_split(
+    workload: Scaled, solver: AxisSolver, ended: Callable[[], bool] = lambda: False
+) -> tuple[Candidate, dict[int, Vector]] | None:
+    """The strategy, and the weights that each axis was split by; None where there are too many sets of axes.
+
+    ``ended`` ends the search for weights.
+    """
     if sum(2 ** (len(term.axes) - len(workload.common)) for term in workload.terms) > 8 * MOST_SETS:
         return None
     found = _sets(workload)
     if len(found.sets) > MOST_SETS:
         return None
     splits = {axis: np.zeros(workload.sizes[axis]) for axis in workload.common}
-    splits |= _best_splits(workload, found, solver)
+    splits |= _best_splits(workload, found, solver, ended)
     means = _Means(workload, splits)
     blocks, errors = [], []
     shared: dict[int, Vector] = dict(splits)  # one object for each axis: blocks of equal questions are known by it
@@ -130,7 +136,7 @@ def _solve(
     return sum(weight * math.prod(sizes[key]) for key, weight in weights.items()), strategies
 
 
-def _best_splits(workload: Scaled, found: _Sets, solver: AxisSolver) -> dict[int, Vector]:
+def _best_splits(workload: Scaled, found: _Sets, solver: AxisSolver, ended: Callable[[], bool]) -> dict[int, Vector]:
     """Weights for every axis that is split: equal ones where that is the optimum, else found by descent.
 
     Axes with the same factors have the same weights.
@@ -144,10 +150,10 @@ def _best_splits(workload: Scaled, found: _Sets, solver: AxisSolver) -> dict[int
         splits[axis] = np.full(n, 1 / n)
         if not all(_is_even(workload.matrices[f]) for f in workload.factors_of(axis)):
             uneven.setdefault(workload.factors_of(axis), []).append(axis)
-    if not uneven:
+    if not uneven or ended():
         return splits
     model = _Model(workload, found, list(uneven.values()), splits)
-    for axes, weights in zip(uneven.values(), model.best(solver), strict=True):
+    for axes, weights in zip(uneven.values(), model.best(solver, ended), strict=True):
         for axis in axes:
             splits[axis] = weights
     return splits
@@ -162,8 +168,8 @@ def _is_even(matrix: Matrix) -> bool:
 class _Model:
     """The error as a function of the weights p of some axes: (Σ_S √(v_S · Π e_c))², v_S = Σ_T w_T Π a_c.
 
-    a is the squared length of an axis' means and e the error of its rests; an axis with several factors has the sums over
-    them, each weighed as the terms weigh it: near enough to choose p by.
+    a is the squared length of an axis' means and e the error of its rests; an axis with several factors has the sums
+    over them, each weighed as the terms weigh it: near enough to choose p by.
     """
 
     def __init__(
@@ -193,7 +199,7 @@ class _Model:
         self._beside = csr_array((named[[t for _, t in pairs]] & ~inside[self._set]).astype(float))
         self._sets = len(found.sets)
 
-    def best(self, solver: AxisSolver) -> list[Vector]:
+    def best(self, solver: AxisSolver, ended: Callable[[], bool]) -> list[Vector]:
         """For each group of tied axes, its weights as multiples of 1/_STEPS."""
         log_a, log_e = np.zeros(len(self._place)), np.zeros(len(self._place))
         for axis, place in self._place.items():
@@ -201,18 +207,22 @@ class _Model:
                 log_a[place], log_e[place] = self._parts(axis, self._even[axis], solver)
         starts = [self._start(axes, log_a, log_e, solver) for axes in self._tied]
         rounded = [_rounded(start) for start in starts]
-        if max(self._workload.sizes[axes[0]] for axes in self._tied) > _LONGEST_DESCENT:
+        if ended() or max(self._workload.sizes[axes[0]] for axes in self._tied) > _LONGEST_DESCENT:
             return rounded
         lengths = [len(start) for start in starts]
         ends = np.cumsum(lengths)[:-1]
 
         def slope(point: Vector) -> tuple[float, Vector]:
             gradients = []
-            parts = [self._with_slopes(axes, p, solver) for axes, p in zip(self._tied, _sums_one(point, ends), strict=True)]
+            parts = [
+                self._with_slopes(axes, p, solver) for axes, p in zip(self._tied, _sums_one(point, ends), strict=True)
+            ]
             for axes, (a, e, _, _) in zip(self._tied, parts, strict=True):
                 for axis in axes:
                     log_a[self._place[axis]], log_e[self._place[axis]] = math.log(a), math.log(e)
             value, by_a, by_e = self._value(log_a, log_e)
+            if ended():  # a point without slope: the descent stays where it is
+                return value, np.zeros(len(point))
             for axes, (a, e, slope_a, slope_e) in zip(self._tied, parts, strict=True):
                 places = [self._place[axis] for axis in axes]
                 gradient = by_a[places].sum() / a * slope_a + by_e[places].sum() / e * slope_e
@@ -257,7 +267,8 @@ class _Model:
         return best[1]
 
     def _with_slopes(self, axes: Sequence[int], p: Vector, solver: AxisSolver) -> tuple[float, float, Vector, Vector]:
-        """a(p) = pᵀVp and e(p) = tr G(p)Y with their slopes, Y = (LᵀL)⁻¹ of the best strategy at p (envelope theorem)."""
+        """a(p) = pᵀVp and e(p) = tr G(p)Y with their slopes, Y = (LᵀL)⁻¹ of the best strategy at p
+        (envelope theorem)."""
         rows = self._rows[axes[0]]
         V = rows.T @ rows
         rest = rests(rows, p)

@@ -59,7 +59,8 @@ class Scaled:
 
 
 def scaled(workload: ProductWorkload, weights: Vector | None = None) -> Scaled:
-    """The rows of each factor divided by their largest entries, so that every row of a product has a largest entry of 1.
+    """The rows of each factor divided by their largest entries, so that every row of a product has a largest entry
+    of 1.
 
     A group counts as much as its rows do on average: rows of one group belong to one query.
     """

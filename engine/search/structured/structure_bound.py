@@ -1,12 +1,13 @@
 """What no strategy with Gaussian noise, and so none with Laplace noise, can beat on a workload of products.
 
-For weights d on the cells, ‖W·diag(√d)‖²_* / Σd is below every strategy's error (``bounds``). Take d = ⊗ d_c with Σd_c = 1.
-In the scaled coordinates the components over different sets S have orthogonal row spaces (the split with p = d), with
-singular values that are products: N_S = √v_S · Π ‖rests of c‖_*. For any C with ‖C‖ ≤ 1, ‖W̃‖_* ≥ ⟨C, W̃⟩. With W̃_S = U_S Σ_S Q_Sᵀ
-let C = Σ t_S U_S Q_Sᵀ / λ: ⟨C, W̃⟩ = Σ t_S N_S / λ, and ‖Σ t_S U_S Q_Sᵀ‖² is the largest eigenvalue of the Gram matrix of the t_S U_S,
-at most that of the matrix of its blocks' norms. A block's norm is a product over the axes: 1 where both sets have the axis,
-and the cosine between the means and the rests of its rows where one has. For marginals all cosines are zero, λ = 1, and the
-bound is the error of ``residual``: the optimum.
+For weights d on the cells, ‖W·diag(√d)‖²_* / Σd is below every strategy's error (``bounds``). Take d = ⊗ d_c with
+Σd_c = 1. In the scaled coordinates the components over different sets S have orthogonal row spaces (the split with p
+= d), with singular values that are products: N_S = √v_S · Π ‖rests of c‖_*. For any C with ‖C‖ ≤ 1, ‖W̃‖_* ≥ ⟨C,
+W̃⟩. With W̃_S = U_S Σ_S Q_Sᵀ let C = Σ t_S U_S Q_Sᵀ / λ: ⟨C, W̃⟩ = Σ t_S N_S / λ, and ‖Σ t_S U_S Q_Sᵀ‖² is the
+largest eigenvalue of the Gram matrix of the t_S U_S, at most that of the matrix of its blocks' norms. A block's norm
+is a product over the axes: 1 where both sets have the axis, and the cosine between the means and the rests of its
+rows where one has. For marginals all cosines are zero, λ = 1, and the bound is the error of ``residual``: the
+optimum.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from tacit.engine.product_workload import ProductStrategy, ProductWorkload
 from tacit.engine.search.structured.apart import apart
@@ -15,18 +16,33 @@ from tacit.engine.search.structured.structure_bound import structure_bound
 from tacit.engine.strategy import Privacy, Vector
 from tacit.process import one_blas_thread
 
+NAMES = ("product", "components", "marginals", "marginals of ranges")
+"""What structured strategies are called."""
+
 
 def optimize_products(
-    workload: ProductWorkload, *, privacy: Privacy, weights: Vector | None = None
+    workload: ProductWorkload,
+    *,
+    privacy: Privacy,
+    weights: Vector | None = None,
+    quick: bool = False,
+    deadline: float | None = None,
+    cancel: Callable[[], bool] | None = None,
 ) -> ProductStrategy:
     """The strategy of least total squared error that is found, with a bound that no strategy can beat.
 
-    ``weights`` are those of the rows of the batch. Rows are scaled to a largest entry of 1 first.
+    ``weights`` are those of the rows of the batch. Rows are scaled to a largest entry of 1 first. A ``quick`` search
+    looks for no better weights than equal ones; so does one that ``deadline``, in seconds, or ``cancel`` has ended.
     """
     begin = time.perf_counter()
+
+    def ended() -> bool:
+        late = deadline is not None and time.perf_counter() - begin >= deadline
+        return quick or late or (cancel is not None and cancel())
+
     with one_blas_thread():
         small = scaled(workload, weights)
-        candidates, bound = (_pure if privacy == "pure" else _approximate)(small)
+        candidates, bound = _pure(small, ended) if privacy == "pure" else _approximate(small, ended)
     best = min(candidates, key=lambda candidate: candidate.error)
     return ProductStrategy(
         name=best.name,
@@ -39,17 +55,17 @@ def optimize_products(
     )
 
 
-def _approximate(workload: Scaled) -> tuple[list[Candidate], float]:
+def _approximate(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
     solver = AxisSolver("approximate")
     candidates = [apart(workload, solver)]
     splits = {}
-    if len(workload.column_sets) > 1 and (split := residual_split(workload, solver)) is not None:
+    if len(workload.column_sets) > 1 and (split := residual_split(workload, solver, ended)) is not None:
         candidates.append(split[0])
         splits = split[1]
     return candidates, structure_bound(workload, splits, solver)
 
 
-def _pure(workload: Scaled) -> tuple[list[Candidate], float]:
+def _pure(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
     solver = AxisSolver("pure")
     candidates = [apart(workload, solver)]
     if len(workload.column_sets) > 1:
@@ -58,5 +74,5 @@ def _pure(workload: Scaled) -> tuple[list[Candidate], float]:
         tried = [("marginals", by_points)]
         if any(by_ranges[a].shape != by_points[a].shape or (by_ranges[a] != by_points[a]).any() for a in by_points):
             tried.append(("marginals of ranges", by_ranges))
-        candidates += [c for name, factors in tried if (c := marginals(workload, factors, name)) is not None]
+        candidates += [c for name, factors in tried if (c := marginals(workload, factors, name, ended)) is not None]
     return candidates, structure_bound(workload, {}, AxisSolver("approximate"))
