@@ -57,8 +57,8 @@ _CLEARLY = 0.9999
 """Where both fit, blocks of products are taken only if they have less error, beyond rounding."""
 _CERTIFIED = 1e-3
 """Or if they are so near to the least possible that listing the cells can gain no more."""
-_QUICK_CELLS = 512
-"""Cells up to which the certified optimum over listed cells is found at once."""
+_FEW_CELLS: dict[Privacy, int] = {"pure": 96, "approximate": 512}
+"""Cells up to which the search over listed cells alone is quick, and finds what blocks of products would."""
 
 
 def choose_plan(
@@ -166,10 +166,9 @@ def _best(workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privac
         return _Chosen(workload, strategy, cut)
     products = workload.product if plain else None
     structured = None
-    if products is not None and (privacy == "pure" or workload.matrix.shape[1] > _QUICK_CELLS):
+    if products is not None and workload.matrix.shape[1] > _FEW_CELLS[privacy]:
         structured, cut = find_products(products, weights[products.rows], privacy, options.terms, quick=True)
         if structured.error <= structured.lower_bound * (1 + _CERTIFIED):
-            assert products is not None
             return _Chosen(products, structured, cut)
     dense, cut = find_strategy(
         _scaled(workload.matrix, scale), privacy, options.strategy, options.measure, options.terms
@@ -235,7 +234,10 @@ def _part(workload: AnyWorkload, s: Strategy | ProductStrategy, scale: Vector, s
     for group in workload.products.groups:
         for axis, factor in group.by_axis.items():
             needed.setdefault(axis, {})[id(factor)] = factor
-    lattices = round_blocks(s.blocks, s.privacy, {axis: list(rows.values()) for axis, rows in needed.items()})
+    products = workload.products
+    lattices = round_blocks(
+        s.blocks, s.privacy, {axis: list(rows.values()) for axis, rows in needed.items()}, products.summed
+    )
     return ProductPlan(workload, s, lattices, scale, share, tuple(_fractions(s.shares)))
 
 

@@ -47,7 +47,7 @@ class ProductLattice:
     A column of a product is the product of one column of each factor, and so are its norm and the square of that: the
     largest is the product of the largest ones."""
     shift: int = 0
-    """So that rounding the L2 norm up to an integer costs next to nothing."""
+    """So that rounding costs next to nothing: of an L2 norm up to an integer, of divided rows to a step."""
 
     @property
     def exponent(self) -> int:
@@ -100,14 +100,20 @@ def product_of_factors(factors: Sequence[NDArray[np.int64]], x: Any) -> list[int
 
 
 def round_blocks(
-    blocks: Sequence[Block], privacy: Privacy, needed: Mapping[int, Sequence[Matrix]]
+    blocks: Sequence[Block],
+    privacy: Privacy,
+    needed: Mapping[int, Sequence[Matrix]],
+    divided: frozenset[int] = frozenset(),
 ) -> tuple[ProductLattice, ...]:
     """Every block on its lattice. ``needed`` are the rows over each axis that questions must be able to tell.
+
+    Over ``divided`` axes the counts are fractions of rows: the integers of such a block are made fine. Whole rows under
+    Laplace noise stay on the integers themselves, where noise has less variance (``noise.variance``).
 
     A factor that several blocks share is rounded once, so that they still split its axis alike.
     """
     widest = max((len(block.axes) for block in blocks), default=1)
-    bits = max(_LEAST_BITS, min(_MOST_BITS, _BITS // max(widest, 1)))
+    each = max(_LEAST_BITS, min(_MOST_BITS, _BITS // max(widest, 1)))
     rounded: dict[tuple[int, int], tuple[NDArray[np.int64], int, int]] = {}
     result = []
     for block in blocks:
@@ -115,12 +121,14 @@ def round_blocks(
         for axis, L, split in zip(block.axes, block.factors, block.splits, strict=True):
             key = (id(L), id(split))
             if key not in rounded:
-                integers, exponent = _rounded(L, split, needed[axis], privacy, bits)
+                integers, exponent = _rounded(L, split, needed[axis], privacy, each)
                 size = largest_column_norm(integers, 1) if privacy == "pure" else largest_squared_norm(integers)
                 rounded[key] = integers, exponent, size
             parts.append(rounded[key])
         size = math.prod(size for _, _, size in parts)
-        shift = 0 if privacy == "pure" else max(0, _NORM_BITS - size.bit_length() // 2)
+        coarse = privacy == "pure" and not divided.intersection(block.axes)
+        bits = size.bit_length() if privacy == "pure" else size.bit_length() // 2
+        shift = 0 if coarse else max(0, _NORM_BITS - bits)
         result.append(
             ProductLattice(
                 privacy,
@@ -128,7 +136,7 @@ def round_blocks(
                 tuple(integers for integers, _, _ in parts),
                 tuple(exponent for _, exponent, _ in parts),
                 block.splits,
-                size if privacy == "pure" else isqrt_up(size << 2 * shift),
+                size << shift if privacy == "pure" else isqrt_up(size << 2 * shift),
                 shift,
             )
         )

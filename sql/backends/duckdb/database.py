@@ -249,8 +249,11 @@ class DuckDBSource:
     def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
         """``count`` for several scans; those of the same rows are counted in one pass."""
         vectors: dict[int, NDArray[np.int64]] = {}
-        with _silenced():
-            for joint, numbers in joint_scans(scans):
+        for joint, numbers in joint_scans(scans):
+            if len(numbers) == 1:  # DuckDB adds it up by itself
+                vectors[numbers[0]] = self.count(scans[numbers[0]], salt)
+                continue
+            with _silenced():
                 vectors |= zip(numbers, self._count_sets(joint, salt, self._stored), strict=True)
         return [vectors[number] for number in range(len(scans))]
 
