@@ -145,25 +145,24 @@ class Measurement:
         if self.product is not None:
             return self._product_to_json(self.product)
         sparse = scipy.sparse.csr_array(self.L_int)
-        return {
-            "noise": self.noise,
-            "scale": self.lattice_scale.hex(),
-            "exponent": self.exponent,
-            "step": self.step,
+        return self._noise_to_json() | {
             "shape": list(self.L_int.shape),
             "starts": _pack(sparse.indptr),
             "columns": _pack(sparse.indices),
             "entries": _pack(sparse.data),
-            "noisy": _pack(self.noisy),
         }
 
-    def _product_to_json(self, product: ProductQuestions) -> dict[str, Any]:
+    def _noise_to_json(self) -> dict[str, Any]:
         return {
             "noise": self.noise,
             "scale": self.lattice_scale.hex(),
             "exponent": self.exponent,
             "step": self.step,
             "noisy": _pack(self.noisy),
+        }
+
+    def _product_to_json(self, product: ProductQuestions) -> dict[str, Any]:
+        return self._noise_to_json() | {
             "factors": [
                 {
                     "shape": list(factor.shape),
