@@ -19,7 +19,7 @@ from tacit.engine.inference.estimate import Inference, Stack, estimate_from, joi
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.product_workload import ProductRows
 from tacit.sql.product_scan import ProductScan
-from tacit.sql.refine import Grid, Integers, Refinement, grid_of, union_of_cells
+from tacit.sql.refine import Grid, Integers, Refinement, grid_of, subject_of, union_of_cells
 from tacit.sql.scan import Scan
 
 from .combine_products import combine_products
@@ -69,7 +69,17 @@ def combine(
     which of the releases any answer depends on.
     """
     estimates: list[tuple[NDArray[np.int64], Estimate]] = []
-    listed = [k for k, table in enumerate(batch.tables) if isinstance(table, TableWorkload)]
+    listed = []
+    for k, (product, table) in enumerate(zip(batch.products, batch.tables, strict=True)):
+        if isinstance(table, ProductTable):
+            continue
+        plain = inference == "least squares" and not nonnegative
+        if plain and product is not None and table.product is not None and _only_products(releases, batch.scans[k]):
+            found = combine_products(releases, product, table.product, rows=batch.row_count, partial=True)
+            if np.isfinite(found.stderr).all():
+                estimates.append((np.array([k]), found))
+                continue
+        listed.append(k)
     if listed or not batch.tables:
         found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=partial)
         estimates.append((np.array(listed, dtype=np.int64), found))
@@ -83,6 +93,13 @@ def combine(
         used[: len(mask)] |= mask
     values = estimate.values if public is None else estimate.values + public
     return replace(estimate, values=values, used=(used,))
+
+
+def _only_products(releases: Sequence[Release], scan: Scan | ProductScan) -> bool:
+    """Whether all that was measured of a table are blocks of products: then its cells need not be gone through."""
+    subject = subject_of(scan)
+    measured = [m for r in releases for m, g in zip(r.measurements, r.grids, strict=True) if g.subject == subject]
+    return bool(measured) and all(m.product is not None for m in measured)
 
 
 def _combine_listed(

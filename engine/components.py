@@ -50,6 +50,11 @@ class AxisQuestions:
         return np.asarray(self.inverse.sum(axis=0))
 
     @cached_property
+    def total_square(self) -> float:
+        """The variance of the total, where each answer has variance 1."""
+        return float(self.total @ self.total)
+
+    @cached_property
     def sees_total(self) -> bool:
         return self.given is None and bool(np.abs(self.total @ self.L - 1).max() <= _SEEN)
 
@@ -92,11 +97,16 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class _Provider:
-    """A block that tells of a component, and the weight that its word has."""
+class _Kind:
+    """Blocks that ask the same of the axes of a component, and so tell of it alike but for the size of their noise."""
 
-    evidence: Evidence
+    questions: tuple[AxisQuestions, ...]
+    """For each axis of the component, in ascending order."""
+    blocks: tuple[tuple[Evidence, float], ...]
+    """Each with the weight that its word has, the inverse of a variance."""
     weight: float
+    noise: float
+    """Σ weight² · (the variance of one question after adding up over the other axes)."""
 
 
 class Direct:
@@ -119,7 +129,7 @@ class Direct:
 
     def variances(self, group: ProductRows) -> Vector:
         mine = self._evidence.by_axis
-        beside = math.prod(float(q.total @ q.total) for a, q in mine.items() if a not in group.by_axis)
+        beside = math.prod(q.total_square for a, q in mine.items() if a not in group.by_axis)
         norms = [_squares(f @ mine[a].inverse) for a, f in group.by_axis.items()]
         return beside * self._evidence.stddev**2 * kron(norms)
 
@@ -154,8 +164,8 @@ class Frame:
     def __init__(self, evidence: Sequence[Evidence], splits: dict[int, Vector]) -> None:
         self._evidence = tuple(evidence)
         self._splits = splits
-        self._able: dict[frozenset[int], list[tuple[Evidence, float]]] = {}
-        self._estimates: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        self._able: dict[frozenset[int], tuple[_Kind, ...]] = {}
+        self._estimates: dict[tuple[frozenset[int], tuple[int, ...]], NDArray[np.float64]] = {}
         self._held: dict[tuple[int, int], tuple[bool, Matrix, AxisQuestions]] = {}
         self._norms: dict[tuple[int, int], tuple[Vector, Matrix, AxisQuestions]] = {}
         self._means: dict[int, tuple[Vector, bool, Matrix]] = {}
@@ -166,30 +176,28 @@ class Frame:
 
     def determines(self, group: ProductRows) -> bool:
         return all(a in self._splits for a in group.axes) and all(
-            self._providers(U, group) for U in self._components(group)
+            self._kinds(U, group) for U in self._components(group)
         )
 
     def variances(self, group: ProductRows) -> Vector:
         total = np.zeros(math.prod(group.shape))
         for U in self._components(group):
-            scales: dict[tuple[int, ...], tuple[float, Evidence]] = {}
-            for p in self._providers(U, group):  # blocks with the same questions over U differ by a number only
-                key = tuple(id(p.evidence.by_axis[a]) for a in sorted(U))
-                known, _ = scales.get(key, (0.0, p.evidence))
-                scales[key] = known + p.weight**2 * _noise_beside(p.evidence, U), p.evidence
-            for scale, evidence in scales.values():
+            kinds = self._kinds(U, group)
+            weight = sum(kind.weight for kind in kinds)
+            for kind in kinds:
+                asked = dict(zip(sorted(U), kind.questions, strict=True))
                 vectors = [
-                    self._rest_norms(f, evidence.by_axis[a], a) if a in U else np.square(self._mean(group, a))
+                    self._rest_norms(f, asked[a], a) if a in U else np.square(self._mean(group, a))
                     for a, f in group.by_axis.items()
                 ]
-                total += scale * kron(vectors)
+                total += kind.noise / weight**2 * kron(vectors)
         return total
 
     def values(self, group: ProductRows) -> Vector:
         total = np.zeros(math.prod(group.shape))
         for U in self._components(group):
             order = [a for a in group.axes if a in U]
-            tensor = self._estimate(U, self._providers(U, group))
+            tensor = self._estimate(U, self._kinds(U, group))
             tensor = tensor.transpose([sorted(U).index(a) for a in order])
             tensor = applied(tensor, [group.by_axis[a] for a in order])
             for k, a in enumerate(group.axes):
@@ -211,10 +219,14 @@ class Frame:
                 for k, a in enumerate(group.axes):
                     if a not in U:
                         means = means * self._mean(group, a)[index[k]]
-            for p in self._providers(U, first):
-                term = means * (p.weight**2 * _noise_beside(p.evidence, U))
-                for a in U:
-                    rests = p.evidence.by_axis[a].rests(self._splits[a])
+            kinds, others = self._kinds(U, first), self._kinds(U, second)
+            weights = sum(kind.weight for kind in kinds) * sum(kind.weight for kind in others)
+            for kind in kinds:
+                if not any(kind is other for other in others):
+                    continue
+                term = means * (kind.noise / weights)
+                for a, questions in zip(sorted(U), kind.questions, strict=True):
+                    rests = questions.rests(self._splits[a])
                     left, right = (
                         (g.by_axis[a] @ rests)[index[g.axes.index(a)]] for g, index in ((first, i), (second, j))
                     )
@@ -254,21 +266,32 @@ class Frame:
             self._norms[key] = _squares(factor @ questions.rests(self._splits[axis])), factor, questions
         return self._norms[key][0]
 
-    def _providers(self, U: frozenset[int], group: ProductRows) -> tuple[_Provider, ...]:
+    def _kinds(self, U: frozenset[int], group: ProductRows) -> tuple[_Kind, ...]:
         """The blocks that tell of a group's component over U, weighed by the inverse of their variances.
 
         The weights do not depend on the rows that are asked, so that answers agree with each other to the last digit.
         """
         if U not in self._able:
-            able = [
-                e
-                for e in self._evidence
-                if e.by_axis.keys() >= U and all(q.sees_total for a, q in e.by_axis.items() if a not in U)
-            ]
-            self._able[U] = [(e, 1 / (_noise_beside(e, U) * math.prod(self._typical(e, a) for a in U))) for e in able]
-        able_here = [(e, w) for e, w in self._able[U] if all(self._holds(e.by_axis[a], group, a) for a in U)]
-        total = sum(weight for _, weight in able_here)
-        return tuple(_Provider(e, weight / total) for e, weight in able_here)
+            self._able[U] = tuple(self._listed(U))
+        axes = sorted(U)
+        return tuple(
+            kind
+            for kind in self._able[U]
+            if all(self._holds(q, group, a) for a, q in zip(axes, kind.questions, strict=True))
+        )
+
+    def _listed(self, U: frozenset[int]) -> Iterator[_Kind]:
+        alike: dict[tuple[int, ...], list[tuple[Evidence, float]]] = {}
+        axes = sorted(U)
+        for e in self._evidence:
+            if e.by_axis.keys() >= U and all(q.sees_total for a, q in e.by_axis.items() if a not in U):
+                alike.setdefault(tuple(id(e.by_axis[a]) for a in axes), []).append((e, _noise_beside(e, U)))
+        for members in alike.values():
+            questions = tuple(members[0][0].by_axis[a] for a in axes)
+            typical = math.prod(self._typical(q, a) for a, q in zip(axes, questions, strict=True))
+            blocks = tuple((e, 1 / (beside * typical)) for e, beside in members)
+            noise = sum(w**2 * beside for (_, w), (_, beside) in zip(blocks, members, strict=True))
+            yield _Kind(questions, blocks, sum(w for _, w in blocks), noise)
 
     def _holds(self, questions: AxisQuestions, group: ProductRows, axis: int) -> bool:
         factor = group.by_axis[axis]
@@ -277,24 +300,25 @@ class Frame:
             self._held[key] = questions.holds(self._rest(group, axis)), factor, questions
         return self._held[key][0]
 
-    def _typical(self, evidence: Evidence, axis: int) -> float:
-        rests = evidence.by_axis[axis].rests(self._splits[axis])
+    def _typical(self, questions: AxisQuestions, axis: int) -> float:
+        rests = questions.rests(self._splits[axis])
         return max(float(np.square(rests).sum()) / max(len(rests) - 1, 1), 1e-300)
 
-    def _estimate(self, U: frozenset[int], providers: Sequence[_Provider]) -> NDArray[np.float64]:
+    def _estimate(self, U: frozenset[int], kinds: Sequence[_Kind]) -> NDArray[np.float64]:
         """The counts over U without their means, axes in ascending order."""
-        key = (*sorted(U), -1, *(id(p.evidence) for p in providers))
+        key = (U, tuple(id(kind) for kind in kinds))
         if key not in self._estimates:
             total = np.zeros([len(self._splits[a]) for a in sorted(U)])
-            for p in providers:
-                assert p.evidence.answers is not None
+            weight = sum(kind.weight for kind in kinds)
+            for evidence, own in (block for kind in kinds for block in kind.blocks):
+                assert evidence.answers is not None
                 matrices = [
-                    q.rests(self._splits[a]) if a in U else q.total[None, :] for a, q in p.evidence.by_axis.items()
+                    q.rests(self._splits[a]) if a in U else q.total[None, :] for a, q in evidence.by_axis.items()
                 ]
-                tensor = applied(p.evidence.answers, matrices)
-                beside = tuple(k for k, a in enumerate(p.evidence.axes) if a not in U)
-                order = [a for a in p.evidence.axes if a in U]
-                total += p.weight * tensor.squeeze(beside).transpose([order.index(a) for a in sorted(U)])
+                tensor = applied(evidence.answers, matrices)
+                beside = tuple(k for k, a in enumerate(evidence.axes) if a not in U)
+                order = [a for a in evidence.axes if a in U]
+                total += own / weight * tensor.squeeze(beside).transpose([order.index(a) for a in sorted(U)])
             self._estimates[key] = total
         return self._estimates[key]
 
@@ -343,8 +367,7 @@ def applied(tensor: NDArray[np.float64], matrices: Sequence[Matrix]) -> NDArray[
 
 def _noise_beside(evidence: Evidence, U: frozenset[int]) -> float:
     """The variance of one question after adding up over the axes that are not in U."""
-    totals = (float(q.total @ q.total) for a, q in evidence.by_axis.items() if a not in U)
-    return evidence.stddev**2 * math.prod(totals)
+    return evidence.stddev**2 * math.prod(q.total_square for a, q in evidence.by_axis.items() if a not in U)
 
 
 def _picked(group: ProductRows, axis: int, index: Index, inverse: Matrix, total: Vector) -> Matrix:

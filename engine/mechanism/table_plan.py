@@ -186,7 +186,16 @@ class ProductPlan:
         return self._stderr(self._reference)
 
     def _stderr(self, stddevs: Sequence[float]) -> Vector:
-        return self.workload.stderr(self.workload.answered(evidence_from(self.lattices, stddevs)))
+        """One (ε, δ) is asked about several times in a row."""
+        known, key = self._last, tuple(stddevs)
+        if key not in known:
+            known.clear()
+            known[key] = self.workload.stderr(self.workload.answered(evidence_from(self.lattices, stddevs)))
+        return known[key]
+
+    @cached_property
+    def _last(self) -> dict[tuple[float, ...], Vector]:
+        return {}
 
     def least_of_all(self, epsilon: float) -> float:
         """As for a listed table, of the group of rows that needs most.

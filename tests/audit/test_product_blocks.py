@@ -1,4 +1,5 @@
-"""Blocks of questions over a few columns each: what one unit moves in all of them together, against what was charged."""
+"""Blocks of questions over a few columns each: what one unit moves in all of them together, against
+what was charged."""
 
 from __future__ import annotations
 

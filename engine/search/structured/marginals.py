@@ -69,9 +69,9 @@ def axis_factors(workload: Scaled, solver: AxisSolver, *, points: bool) -> dict[
     for axis in workload.axes:
         identity = np.eye(workload.sizes[axis])
         factors[axis] = identity
-        if points:
-            continue
         rows = [workload.matrices[f] for f in workload.factors_of(axis)]
+        if points or all(np.count_nonzero(matrix, axis=1).max() == 1 for matrix in rows):  # points are all they ask
+            continue
         if axis not in workload.common:
             rows.append(np.ones((1, workload.sizes[axis])))
         L = solver.rows(np.ascontiguousarray(np.vstack(rows))).L
