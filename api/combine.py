@@ -153,8 +153,10 @@ def cell_frame(
 ) -> pd.DataFrame:
     """The estimated counts of a batch's cells, each with its error."""
     columns: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
-    counts = combine(releases, batch, inference=inference, nonnegative=nonnegative).cells
-    for scan, table, count in zip(batch.scans, batch.tables, counts, strict=True):
+    listed = [k for k, table in enumerate(batch.tables) if isinstance(table, TableWorkload)]
+    found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=False)
+    counts = iter(found.cells)
+    for scan, table in zip(batch.scans, batch.tables, strict=True):
         cells = batch.workload.cells[scan.columns]
         columns["table"] += [cell.table for cell in cells]
         columns["label"] += [cell.label for cell in cells]
@@ -176,7 +178,7 @@ def cell_frame(
             nonnegative=nonnegative,
             partial=True,
         )
-        columns["count"] += count.tolist()
+        columns["count"] += next(counts).tolist()
         columns["stderr"] += estimate.stderr.tolist()
     return pd.DataFrame(
         {
