@@ -10,6 +10,7 @@ may cost less together.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 
@@ -27,8 +28,8 @@ MOST_SETS = 4096
 """Sets of axes whose tables may be asked for."""
 LARGEST_TABLE = 1 << 22
 """Cells of one of them."""
-_WIDEST_COVER = 10
-"""Axes of a merged table: beyond, its subsets are too many to list."""
+_MOST_LARGER = 2048
+"""Sets up to which those that no query names are listed too, smaller ones first."""
 _ADDED = (0.01, 0.03, 0.08, 0.2)
 """Shares of a set that is asked for too."""
 _REPLACED = (0.5, 0.7, 0.9)
@@ -36,10 +37,16 @@ _REPLACED = (0.5, 0.7, 0.9)
 _MOVES = 100
 _GAIN = 1e-4
 _TINY = 1e-4
-_ALWAYS = 2
-"""Starts that every search tries."""
-_MOST_DRAWN, _WORK, _SPREADS = 40, 6000, (0.3, 1.0, 2.0)
-"""Random starts: fewer where sets are many, each with another spread of the logarithms of its shares."""
+_ALWAYS, _FEW_SETS = 12, 64
+"""Starts that every search tries where sets are so few that one takes milliseconds; with more sets, it tries one."""
+_LEVEL = 0.06
+"""The share of all sets of one size that are asked beside others."""
+_LEVEL = 0.06
+"""The share of all sets of one size that are asked beside others."""
+_MOST_DRAWN, _WORK = 48, 12_000
+"""Random starts: fewer where sets are many."""
+_SPREADS, _DECAYS = (0.3, 1.0, 2.0), (0.0, 0.3, 0.6, 1.0)
+"""Of the logarithms of the shares: their standard deviation, and how they fall with the size of a set's table."""
 
 Places = NDArray[np.intp]
 
@@ -56,14 +63,14 @@ def marginals(
         return None
     best: tuple[float, dict[Axes, float]] | None = None
     for number, start in enumerate(problem.starts()):
-        if number and best is not None and number >= _ALWAYS and ended():
+        if best is not None and number >= problem.least_starts and ended():
             break
         found = problem.improved(start)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     if best is None:
         return None
-    error, shares = best
+    error, shares = problem.polished(best[1])
     total = sum(shares.values())
     blocks = [Block(S, tuple(factors[a] for a in S), (None,) * len(S)) for S in shares]
     return Candidate(name, tuple(blocks), tuple(share / total for share in shares.values()), error)
@@ -78,6 +85,8 @@ def axis_factors(workload: Scaled, solver: AxisSolver, *, points: bool) -> dict[
         if points:
             continue
         rows = [workload.matrices[f] for f in workload.factors_of(axis)]
+        if all(np.count_nonzero(matrix, axis=1).max() == 1 for matrix in rows):
+            continue
         if axis not in workload.common:
             rows.append(np.ones((1, workload.sizes[axis])))
         L = solver.rows(np.ascontiguousarray(np.vstack(rows))).L
@@ -95,6 +104,7 @@ class _Problem:
         self._place = {U: k for k, U in enumerate(self._components)}
         self._needs = np.array([needs[U] for U in self._components])
         self._sets = sets
+        self._number = {S: k for k, S in enumerate(sets)}
         self._tells = np.zeros((len(needs), len(sets)))
         for k, S in enumerate(sets):
             for U in subsets(S):
@@ -133,26 +143,37 @@ class _Problem:
             return None
         return cls(workload, needs, totals, sets)
 
+    @property
+    def least_starts(self) -> int:
+        return _ALWAYS if len(self._sets) <= _FEW_SETS else 1
+
     def starts(self) -> Iterator[dict[Axes, float]]:
-        """The workload's own sets; the smallest set that holds all; all sets at random shares."""
+        """The workload's own sets, and the smallest set that holds all; each with all sets of one size beside it; all
+        sets at random shares, larger for those that are about as large as what is asked for."""
         own = {S: self._needs[self._place[S]] ** (1 / 3) for S in self._workload.column_sets if S in self._place}
-        if own:
-            yield own
-        if self._workload.axes in self._sets:
-            yield {self._workload.axes: 1.0}
+        bases = [own] if own else []
+        if self._workload.axes in self._number and self._workload.axes not in own:
+            bases.append({self._workload.axes: 1.0})
+        elif self._workload.axes in own:
+            bases = [{self._workload.axes: 1.0}, own]
+        yield from bases
+        for size in sorted({len(S) for S in self._sets}):
+            level = [S for S in self._sets if len(S) == size]
+            for base in bases:
+                yield dict.fromkeys(level, _LEVEL * sum(base.values()) / len(level)) | base
+        sizes = np.array([math.log(self._workload.points(S)) for S in self._sets])
+        far = np.abs(sizes - np.mean([math.log(self._workload.points(S)) for S in self._workload.column_sets]))
         rng = np.random.default_rng(0)  # of start points: the same search every time
-        for number in range(min(_MOST_DRAWN, max(2, _WORK // len(self._sets)))):
-            shares = np.exp(rng.normal(0, _SPREADS[number % len(_SPREADS)], len(self._sets)))
+        for number in range(min(_MOST_DRAWN, _WORK // len(self._sets))):
+            spread, decay = _SPREADS[number % len(_SPREADS)], _DECAYS[number % len(_DECAYS)]
+            shares = np.exp(rng.normal(0, spread, len(self._sets)) - decay * far)
             yield dict(zip(self._sets, shares.tolist(), strict=True))
 
     def improved(self, start: dict[Axes, float]) -> tuple[float, dict[Axes, float]] | None:
         """Descend in the shares, then make the best moves to other sets, as long as that pays."""
-        place = {S: k for k, S in enumerate(self._sets)}
-        if not all(S in place for S in start):
+        if not all(S in self._number for S in start):
             return None
-        chosen = np.array([place[S] for S in start])
-        shares = np.array(list(start.values()))
-        error, chosen, shares = self._descend(chosen, shares / shares.sum())
+        error, chosen, shares = self._descend(*self._as_arrays(start))
         if not np.isfinite(error):
             return None
         for _ in range(_MOVES):
@@ -161,7 +182,19 @@ class _Problem:
             if best[0] > error * (1 - _GAIN):
                 break
             error, chosen, shares = best
-        return error, {self._sets[k]: float(s) for k, s in zip(chosen, shares, strict=True)}
+        return error, self._as_shares(chosen, shares)
+
+    def polished(self, found: dict[Axes, float]) -> tuple[float, dict[Axes, float]]:
+        """The same sets at their best shares, to all digits."""
+        error, chosen, shares = self._descend(*self._as_arrays(found), tolerance=1e-13)
+        return error, self._as_shares(chosen, shares)
+
+    def _as_arrays(self, shares: dict[Axes, float]) -> tuple[Places, Vector]:
+        values = np.array(list(shares.values()))
+        return np.array([self._number[S] for S in shares]), values / values.sum()
+
+    def _as_shares(self, chosen: Places, shares: Vector) -> dict[Axes, float]:
+        return {self._sets[k]: float(share) for k, share in zip(chosen, shares, strict=True)}
 
     def _moves(self, chosen: Places, shares: Vector) -> list[tuple[Places, Vector]]:
         """A few sets to ask for too, or in place of those inside them: the ones with least error before a descent."""
@@ -195,7 +228,7 @@ class _Problem:
             return math.inf
         return float(np.sum(self._needs / precision))
 
-    def _descend(self, chosen: Places, shares: Vector) -> tuple[float, Places, Vector]:
+    def _descend(self, chosen: Places, shares: Vector, tolerance: float = 1e-6) -> tuple[float, Places, Vector]:
         """A local minimum over these sets, without those that get next to nothing."""
         tells = self._tells[:, chosen]
         if not (tells @ np.square(shares)).all():
@@ -211,7 +244,11 @@ class _Problem:
             return math.log(total), theta * (gradient - gradient @ theta) / total
 
         result = minimize(
-            slope, np.log(shares), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
+            slope,
+            np.log(shares),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 1000, "ftol": tolerance, "gtol": 1e-9},
         )
         theta = np.exp(result.x - result.x.max())
         theta /= theta.sum()
@@ -223,12 +260,13 @@ class _Problem:
 
 
 def _sets(workload: Scaled) -> list[Axes]:
-    """The subsets of what the terms name, and of unions of them while these are few and small."""
+    """The subsets of what the terms name, and larger sets while these are few and small."""
     sets: dict[Axes, None] = {}
     for S in workload.column_sets:
         sets.update(dict.fromkeys(subsets(S, workload.common)))
-    if len(workload.axes) <= _WIDEST_COVER:
-        for S in subsets(workload.axes, workload.common):
-            if workload.points(S) <= LARGEST_TABLE:
-                sets.setdefault(S)
+    for size in range(len(workload.axes) + 1):
+        larger = itertools.combinations(workload.axes, size)
+        if math.comb(len(workload.axes), size) + len(sets) > _MOST_LARGER:
+            break
+        sets.update(dict.fromkeys(S for S in larger if workload.common.issubset(S)))
     return [S for S in sets if workload.points(S) <= LARGEST_TABLE]
