@@ -58,13 +58,14 @@ def import_pandas() -> float:
 
 
 def plan(name: str, privacy: Any) -> dict[str, Any]:
-    from tacit.engine import plan_release, table_workload
+    from tacit.engine import Strategy, plan_release, table_workload
 
     workload = table_workload(WORKLOADS[name][1]())
     before = time.process_time()
     made = plan_release([workload], privacy=privacy)
     seconds = time.process_time() - before
     strategy = made.parts[0].strategy
+    assert isinstance(strategy, Strategy)  # there is a matrix, and no products
     return {"seconds": seconds, "strategy": strategy.name, "error": strategy.error, "gap": strategy.gap}
 
 
@@ -82,6 +83,7 @@ def plan_from_sql(database: str) -> list[dict[str, Any]]:
             bought = session.price(asked, compiled)
             seconds = time.process_time() - before
             strategy = bought.plan.parts[0].strategy
+            assert isinstance(strategy, tacit.engine.Strategy)  # one column has no products
             rows.append({"seconds": seconds, "strategy": strategy.name, "error": strategy.error, "gap": strategy.gap})
     return rows
 

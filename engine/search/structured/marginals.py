@@ -10,10 +10,12 @@ may cost less together.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from tacit.engine.components import AxisQuestions
 from tacit.engine.product_workload import Axes, Block
@@ -26,16 +28,27 @@ MOST_SETS = 4096
 """Sets of axes whose tables may be asked for."""
 LARGEST_TABLE = 1 << 22
 """Cells of one of them."""
-_WIDEST_COVER = 10
-"""Axes of a merged table: beyond, its subsets are too many to list."""
-_TRIED = (0.01, 0.03, 0.08, 0.2)
-_INSERTIONS = 40
+_MOST_LARGER = 2048
+"""Sets up to which those that no query names are listed too, smaller ones first."""
+_ADDED = (0.01, 0.03, 0.08, 0.2)
+"""Shares of a set that is asked for too."""
+_REPLACED = (0.5, 0.7, 0.9)
+"""And of one in place of those inside it, as parts of theirs."""
+_MOVES = 100
 _GAIN = 1e-4
 _TINY = 1e-4
-_ALWAYS = 3
-"""Starts that every search tries."""
-_DRAWN, _FEW_SETS = 24, 64
-"""Random starts, where sets are so few that one takes milliseconds; with more sets, fewer."""
+_ALWAYS, _FEW_SETS = 12, 64
+"""Starts that every search tries where sets are so few that one takes milliseconds; with more sets, it tries one."""
+_LEVEL = 0.06
+"""The share of all sets of one size that are asked beside others."""
+_LEVEL = 0.06
+"""The share of all sets of one size that are asked beside others."""
+_MOST_DRAWN, _WORK = 48, 12_000
+"""Random starts: fewer where sets are many."""
+_SPREADS, _DECAYS = (0.3, 1.0, 2.0), (0.0, 0.3, 0.6, 1.0)
+"""Of the logarithms of the shares: their standard deviation, and how they fall with the size of a set's table."""
+
+Places = NDArray[np.intp]
 
 
 def marginals(
@@ -50,14 +63,14 @@ def marginals(
         return None
     best: tuple[float, dict[Axes, float]] | None = None
     for number, start in enumerate(problem.starts()):
-        if number and best is not None and number >= _ALWAYS and ended():
+        if best is not None and number >= problem.least_starts and ended():
             break
         found = problem.improved(start)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     if best is None:
         return None
-    error, shares = best
+    error, shares = problem.polished(best[1])
     total = sum(shares.values())
     blocks = [Block(S, tuple(factors[a] for a in S), (None,) * len(S)) for S in shares]
     return Candidate(name, tuple(blocks), tuple(share / total for share in shares.values()), error)
@@ -84,17 +97,23 @@ class _Problem:
     """Which components matter how much, and what every set of axes tells of them."""
 
     def __init__(self, workload: Scaled, needs: dict[Axes, float], totals: dict[int, float], sets: list[Axes]) -> None:
-        self._workload, self._totals = workload, totals
+        self._workload = workload
         self._components = list(needs)
         self._place = {U: k for k, U in enumerate(self._components)}
         self._needs = np.array([needs[U] for U in self._components])
         self._sets = sets
+        self._number = {S: k for k, S in enumerate(sets)}
         self._tells = np.zeros((len(needs), len(sets)))
         for k, S in enumerate(sets):
             for U in subsets(S):
                 place = self._place.get(U)
                 if place is not None:
                     self._tells[place, k] = 1 / math.prod(totals[a] for a in S if a not in U)
+        named = np.zeros((len(sets), len(workload.sizes)))
+        for k, S in enumerate(sets):
+            named[k, list(S)] = 1.0
+        self._inside = (named @ (1 - named).T == 0).astype(float)
+        """Whether the first set is a subset of the second."""
 
     @classmethod
     def of(cls, workload: Scaled, questions: dict[int, AxisQuestions]) -> _Problem | None:
@@ -122,58 +141,96 @@ class _Problem:
             return None
         return cls(workload, needs, totals, sets)
 
-    def starts(self) -> list[dict[Axes, float]]:
-        """The workload's own sets; those merged as far as that pays; the smallest set that holds all."""
-        own = {S: (self._alone(S, [S])) ** (1 / 3) for S in self._workload.column_sets}
-        starts = [own]
-        merged = self._merged()
-        if merged.keys() != own.keys():
-            starts.append(merged)
-        if self._workload.axes in self._sets and self._workload.axes not in own:
-            starts.append({self._workload.axes: 1.0})
+    @property
+    def least_starts(self) -> int:
+        return _ALWAYS if len(self._sets) <= _FEW_SETS else 1
+
+    def starts(self) -> Iterator[dict[Axes, float]]:
+        """The workload's own sets, and the smallest set that holds all; each with all sets of one size beside it; all
+        sets at random shares, larger for those that are about as large as what is asked for."""
+        own = {S: self._needs[self._place[S]] ** (1 / 3) for S in self._workload.column_sets if S in self._place}
+        bases = [own] if own else []
+        if self._workload.axes in self._number and self._workload.axes not in own:
+            bases.append({self._workload.axes: 1.0})
+        elif self._workload.axes in own:
+            bases = [{self._workload.axes: 1.0}, own]
+        yield from bases
+        for size in sorted({len(S) for S in self._sets}):
+            level = [S for S in self._sets if len(S) == size]
+            for base in bases:
+                yield dict.fromkeys(level, _LEVEL * sum(base.values()) / len(level)) | base
+        sizes = np.array([math.log(self._workload.points(S)) for S in self._sets])
+        far = np.abs(sizes - np.mean([math.log(self._workload.points(S)) for S in self._workload.column_sets]))
         rng = np.random.default_rng(0)  # of start points: the same search every time
-        for _ in range(_DRAWN * _FEW_SETS // max(len(self._sets), _FEW_SETS)):
-            base = starts[int(rng.integers(min(len(starts), _ALWAYS)))]
-            total = sum(base.values())
-            picked = rng.choice(len(self._sets), size=min(int(rng.integers(1, 5)), len(self._sets)), replace=False)
-            starts.append(base | {self._sets[k]: 0.05 * total for k in picked.tolist()})
-        return starts
+        for number in range(min(_MOST_DRAWN, _WORK // len(self._sets))):
+            spread, decay = _SPREADS[number % len(_SPREADS)], _DECAYS[number % len(_DECAYS)]
+            shares = np.exp(rng.normal(0, spread, len(self._sets)) - decay * far)
+            yield dict(zip(self._sets, shares.tolist(), strict=True))
 
     def improved(self, start: dict[Axes, float]) -> tuple[float, dict[Axes, float]] | None:
-        """Descend in the shares, then try every other set at a few shares, as long as that pays."""
-        place = {S: k for k, S in enumerate(self._sets)}
-        if not all(S in place for S in start):
+        """Descend in the shares, then make the best moves to other sets, as long as that pays."""
+        if not all(S in self._number for S in start):
             return None
-        chosen = [place[S] for S in start]
-        shares = np.array(list(start.values()))
-        error, shares = self._descend(chosen, shares / shares.sum())
-        for _ in range(_INSERTIONS):
-            if not np.isfinite(error):
-                return None
-            candidate = self._insertion(chosen, shares)
-            if candidate is None:
+        error, chosen, shares = self._descend(*self._as_arrays(start))
+        if not np.isfinite(error):
+            return None
+        for _ in range(_MOVES):
+            tried = [self._descend(*move) for move in self._moves(chosen, shares)]
+            best = min(tried, key=lambda found: found[0])
+            if best[0] > error * (1 - _GAIN):
                 break
-            added, amount = candidate
-            tried = [*chosen, added]
-            value, weights = self._descend(tried, np.append(shares * (1 - amount), amount))
-            if value > error * (1 - _GAIN):
-                break
-            kept = weights > _TINY
-            cut, rest = [k for k, keep in zip(tried, kept, strict=True) if keep], weights[kept] / weights[kept].sum()
-            after = self._error(cut, rest)
-            chosen, shares, error = (cut, rest, after) if after <= value else (tried, weights, value)
-        return error, {self._sets[k]: float(s) for k, s in zip(chosen, shares, strict=True)}
+            error, chosen, shares = best
+        return error, self._as_shares(chosen, shares)
 
-    def _error(self, chosen: Sequence[int], shares: Vector) -> float:
+    def polished(self, found: dict[Axes, float]) -> tuple[float, dict[Axes, float]]:
+        """The same sets at their best shares, to all digits."""
+        error, chosen, shares = self._descend(*self._as_arrays(found), tolerance=1e-13)
+        return error, self._as_shares(chosen, shares)
+
+    def _as_arrays(self, shares: dict[Axes, float]) -> tuple[Places, Vector]:
+        values = np.array(list(shares.values()))
+        return np.array([self._number[S] for S in shares]), values / values.sum()
+
+    def _as_shares(self, chosen: Places, shares: Vector) -> dict[Axes, float]:
+        return {self._sets[k]: float(share) for k, share in zip(chosen, shares, strict=True)}
+
+    def _moves(self, chosen: Places, shares: Vector) -> list[tuple[Places, Vector]]:
+        """A few sets to ask for too, or in place of those inside them: the ones with least error before a descent."""
+        tells = self._tells[:, chosen]
+        precision = tells @ np.square(shares)
+        inside = self._inside[chosen]
+        replaced = shares @ inside
+        without = precision[:, None] - tells @ (np.square(shares)[:, None] * inside)
+        listed: list[tuple[float, int, float, bool]] = []
+        for base, taken, amounts, absorbs in (
+            (precision[:, None], np.zeros(len(self._sets)), np.full((1, 1), 1.0) * np.array(_ADDED)[:, None], False),
+            (np.maximum(without, 0.0), replaced, np.array(_REPLACED)[:, None] * replaced, True),
+        ):
+            for amount in np.broadcast_to(amounts, (len(amounts), len(self._sets))):
+                changed = base + np.square(amount) * self._tells
+                errors = (self._needs[:, None] / np.maximum(changed, 1e-300)).sum(axis=0) * (1 - taken + amount) ** 2
+                if not absorbs:
+                    errors[chosen] = math.inf
+                k = int(np.argmin(errors))
+                listed.append((float(errors[k]), k, float(amount[k]), absorbs))
+        moves = []
+        for _, k, amount, absorbs in sorted(listed):
+            kept = (self._inside[chosen, k] == 0) if absorbs else np.ones(len(chosen), dtype=bool)
+            moved = np.append(shares[kept], amount)
+            moves.append((np.append(chosen[kept], k), moved / moved.sum()))
+        return moves
+
+    def _error(self, chosen: Places, shares: Vector) -> float:
         precision = self._tells[:, chosen] @ np.square(shares)
         if not precision.all():
             return math.inf
         return float(np.sum(self._needs / precision))
 
-    def _descend(self, chosen: Sequence[int], shares: Vector) -> tuple[float, Vector]:
+    def _descend(self, chosen: Places, shares: Vector, tolerance: float = 1e-6) -> tuple[float, Places, Vector]:
+        """A local minimum over these sets, without those that get next to nothing."""
         tells = self._tells[:, chosen]
         if not (tells @ np.square(shares)).all():
-            return math.inf, shares
+            return math.inf, chosen, shares
 
         def slope(z: Vector) -> tuple[float, Vector]:
             theta = np.exp(z - z.max())
@@ -185,81 +242,29 @@ class _Problem:
             return math.log(total), theta * (gradient - gradient @ theta) / total
 
         result = minimize(
-            slope, np.log(shares), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
+            slope,
+            np.log(shares),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 1000, "ftol": tolerance, "gtol": 1e-9},
         )
         theta = np.exp(result.x - result.x.max())
         theta /= theta.sum()
-        return self._error(chosen, theta), theta
-
-    def _insertion(self, chosen: Sequence[int], shares: Vector) -> tuple[int, float] | None:
-        """The set, and the share for it, that lowers the error most before the others are adjusted."""
-        precision = self._tells[:, chosen] @ np.square(shares)
-        current = float(np.sum(self._needs / precision))
-        best: tuple[float, int, float] | None = None
-        for amount in _TRIED:
-            changed = (1 - amount) ** 2 * precision[:, None] + amount**2 * self._tells
-            errors = (self._needs[:, None] / changed).sum(axis=0)
-            errors[list(chosen)] = math.inf
-            k = int(np.argmin(errors))
-            if best is None or errors[k] < best[0]:
-                best = float(errors[k]), k, amount
-        assert best is not None
-        return (best[1], best[2]) if best[0] < current * (1 - _GAIN) else None
-
-    def _alone(self, S: Axes, served: Sequence[Axes]) -> float:
-        """The error of the terms of some column sets, answered from the table over S alone at the whole budget."""
-        k = self._sets.index(S)
-        total = 0.0
-        for term in self._workload.terms:
-            if term.axes in served:
-                beside = math.prod(self._totals[a] for a in S if a not in term.axes)
-                total += beside * self._of_term(term.axes)
-        return total if self._tells[:, k].any() else math.inf
-
-    def _of_term(self, axes: Axes) -> float:
-        place = self._place.get(axes)
-        return 1.0 if place is None else float(self._needs[place])
-
-    def _merged(self) -> dict[Axes, float]:
-        """Two tables become one over the axes of both, as long as that lowers the error of all, each asked alone."""
-        groups: dict[Axes, list[Axes]] = {}
-        for S in self._workload.column_sets:
-            groups.setdefault(S, []).append(S)
-        known = set(self._sets)
-        errors = {S: self._alone(S, served) for S, served in groups.items()}
-        for _ in range(len(groups) - 1):
-            roots = {S: error ** (1 / 3) for S, error in errors.items()}
-            total = sum(roots.values())
-            best: tuple[float, Axes, Axes, Axes, float] | None = None
-            listed = list(groups)
-            if len(listed) > 120:
-                break
-            for i, first in enumerate(listed):
-                for second in listed[i + 1 :]:
-                    union = tuple(sorted({*first, *second}))
-                    if union not in known:
-                        continue
-                    error = self._alone(union, [*groups[first], *groups[second], *groups.get(union, [])])
-                    beside = roots.get(union, 0.0) if union not in (first, second) else 0.0
-                    value = total - roots[first] - roots[second] - beside + error ** (1 / 3)
-                    if value < total and (best is None or value < best[0]):
-                        best = value, first, second, union, error
-            if best is None:
-                break
-            _, first, second, union, error = best
-            served = [*groups.pop(first), *groups.pop(second), *groups.pop(union, [])]
-            errors.pop(first), errors.pop(second), errors.pop(union, None)
-            groups[union], errors[union] = served, error
-        return {S: error ** (1 / 3) for S, error in errors.items()}
+        error = self._error(chosen, theta)
+        kept = theta > _TINY
+        cut = theta[kept] / theta[kept].sum()
+        after = self._error(chosen[kept], cut)
+        return (after, chosen[kept], cut) if after <= error * (1 + _GAIN) else (error, chosen, theta)
 
 
 def _sets(workload: Scaled) -> list[Axes]:
-    """The subsets of what the terms name, and of unions of them while these are few and small."""
+    """The subsets of what the terms name, and larger sets while these are few and small."""
     sets: dict[Axes, None] = {}
     for S in workload.column_sets:
         sets.update(dict.fromkeys(subsets(S, workload.common)))
-    if len(workload.axes) <= _WIDEST_COVER:
-        for S in subsets(workload.axes, workload.common):
-            if workload.points(S) <= LARGEST_TABLE:
-                sets.setdefault(S)
+    for size in range(len(workload.axes) + 1):
+        larger = itertools.combinations(workload.axes, size)
+        if math.comb(len(workload.axes), size) + len(sets) > _MOST_LARGER:
+            break
+        sets.update(dict.fromkeys(S for S in larger if workload.common.issubset(S)))
     return [S for S in sets if workload.points(S) <= LARGEST_TABLE]
