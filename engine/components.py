@@ -211,8 +211,12 @@ class Frame:
                 for k, a in enumerate(group.axes):
                     if a not in U:
                         means = means * self._mean(group, a)[index[k]]
+            others = {id(p.evidence): p.weight for p in self._providers(U, second)}  # a block may hold one group only
             for p in self._providers(U, first):
-                term = means * (p.weight**2 * _noise_beside(p.evidence, U))
+                weight = p.weight * others.get(id(p.evidence), 0.0)
+                if not weight:
+                    continue
+                term = means * (weight * _noise_beside(p.evidence, U))
                 for a in U:
                     rests = p.evidence.by_axis[a].rests(self._splits[a])
                     left, right = (
