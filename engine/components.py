@@ -168,14 +168,14 @@ class Frame:
         self._estimates: dict[tuple[frozenset[int], tuple[int, ...]], NDArray[np.float64]] = {}
         self._held: dict[tuple[int, int], tuple[bool, Matrix, AxisQuestions]] = {}
         self._norms: dict[tuple[int, int], tuple[Vector, Matrix, AxisQuestions]] = {}
-        self._means: dict[int, tuple[Vector, bool, Matrix]] = {}
+        self._means: dict[tuple[int, int], tuple[Vector, bool, Matrix]] = {}
 
     @property
     def sources(self) -> frozenset[int]:
         return frozenset(e.source for e in self._evidence)
 
     def determines(self, group: ProductRows) -> bool:
-        return all(a in self._splits for a in group.axes) and all(
+        return all(a in self._splits or not self._has_rest(group, a) for a in group.axes) and all(
             self._kinds(U, group) for U in self._components(group)
         )
 
@@ -247,15 +247,18 @@ class Frame:
 
     def _has_rest(self, group: ProductRows, axis: int) -> bool:
         self._mean(group, axis)
-        return self._means[id(group.by_axis[axis])][1]
+        return self._means[axis, id(group.by_axis[axis])][1]
 
     def _mean(self, group: ProductRows, axis: int) -> Vector:
+        """Under the axis' weights; a constant row, such as the sum of a clamp of one value, has it under any."""
         factor = group.by_axis[axis]
-        if id(factor) not in self._means:
-            mean = np.asarray(factor @ self._splits[axis])
+        key = (axis, id(factor))
+        if key not in self._means:
+            split = self._splits.get(axis)
+            mean = np.asarray(factor.mean(axis=1) if split is None else factor @ split)
             rest = np.abs(factor - mean[:, None]).max() > _NOTHING * np.abs(factor).max()
-            self._means[id(factor)] = mean, bool(rest), factor
-        return self._means[id(factor)][0]
+            self._means[key] = mean, bool(rest), factor
+        return self._means[key][0]
 
     def _rest(self, group: ProductRows, axis: int) -> Matrix:
         return np.asarray(group.by_axis[axis] - self._mean(group, axis)[:, None])

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.components import Evidence, Index, Source, sources
-from tacit.engine.product_workload import ProductRows
+from tacit.engine.product_workload import ProductRows, ProductWorkload, peaks
 from tacit.engine.strategy import Vector
 
 
@@ -109,6 +109,16 @@ class ProductAnswers:
             group_of[group.rows] = number
             place_of[group.rows] = np.arange(len(group.rows))
         return group_of, place_of
+
+
+def total_error(workload: ProductWorkload, answers: ProductAnswers, weights: Vector | None = None) -> float:
+    """The sum of squared errors of rows that are scaled to a largest entry of 1; a group weighs as its rows do on
+    average. Infinite where a row is not determined."""
+    total = 0.0
+    for group in workload.groups:
+        weight = 1.0 if weights is None else float(np.mean(weights[group.rows]))
+        total += weight * float(np.sum(np.square(answers.stderr[group.rows] / peaks(group))))
+    return total
 
 
 def _index(group: ProductRows, places: NDArray[np.int64]) -> Index:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacit.engine.components import evidence_of
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.mechanism.stored_plan import PlanRecord, SearchTerms, is_enough, plan_key
+from tacit.engine.product_answers import total_error
 from tacit.engine.product_workload import Block, ProductStrategy
 from tacit.engine.search.structured.structured import NAMES, optimize_products
 from tacit.engine.strategy import Privacy, Vector, sensitivity
@@ -113,7 +114,8 @@ def read_products(
         name, privacy, tuple(blocks), tuple(s / total for s in shares), stored, min(bound, stored), seconds
     )
     with one_blas_thread():
-        error = _error(strategy, table, weights)
+        answers = table.answered(evidence_of(strategy.blocks, strategy.spreads))
+        error = total_error(table.products, answers, weights)
     if not (math.isfinite(error) and bound >= 0 and abs(error - stored) <= 1e-3 * stored):
         return None
     return strategy, given
@@ -138,15 +140,3 @@ def _block(stored: Any, arrays: Any, sizes: Sequence[int], privacy: Privacy) -> 
         Ls.append(L)
         ps.append(p)
     return Block(tuple(axes), tuple(Ls), tuple(ps))
-
-
-def _error(strategy: ProductStrategy, table: ProductTable, weights: Vector) -> float:
-    """The error that ``optimize_products`` states, from the blocks themselves; infinite where a row is missing."""
-    answers = table.answered(evidence_of(strategy.blocks, strategy.spreads))
-    total = 0.0
-    for group in table.products.groups:
-        sizes = np.ones(1)
-        for factor in group.factors:
-            sizes = np.multiply.outer(sizes, np.abs(factor).max(axis=1)).reshape(-1)
-        total += float(np.mean(weights[group.rows])) * float(np.sum(np.square(answers.stderr[group.rows] / sizes)))
-    return total

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from tacit.engine.components import evidence_of
+from tacit.engine.product_answers import ProductAnswers, View, total_error
 from tacit.engine.product_workload import ProductStrategy, ProductWorkload
 from tacit.engine.search.structured.apart import apart
 from tacit.engine.search.structured.axis import AxisSolver
@@ -43,16 +45,27 @@ def optimize_products(
     with one_blas_thread():
         small = scaled(workload, weights)
         candidates, bound = _pure(small, ended) if privacy == "pure" else _approximate(small, ended)
-    best = min(candidates, key=lambda candidate: candidate.error)
+        best = min(candidates, key=lambda candidate: candidate.error)
+        error = _of_all_blocks(workload, best, privacy, weights) if best.name == "product" else best.error
     return ProductStrategy(
         name=best.name,
         privacy=privacy,
         blocks=best.blocks,
         shares=best.shares,
-        error=best.error,
-        lower_bound=min(bound, best.error),
+        error=error,
+        lower_bound=min(bound, error),
         seconds=time.perf_counter() - begin,
     )
+
+
+def _of_all_blocks(workload: ProductWorkload, best: Candidate, privacy: Privacy, weights: Vector | None) -> float:
+    """Sets that were planned apart are answered together: a row that several blocks tell of is taken from all."""
+    if len(best.blocks) == 1:
+        return best.error
+    strategy = ProductStrategy(best.name, privacy, best.blocks, best.shares, best.error, 0.0)
+    evidence = evidence_of(strategy.blocks, strategy.spreads)
+    answers = ProductAnswers([View(workload.groups, tuple(evidence))], int(workload.rows.max()) + 1)
+    return total_error(workload, answers, weights)
 
 
 def _approximate(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
