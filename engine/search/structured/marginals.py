@@ -233,8 +233,7 @@ class _Problem:
             return math.inf, chosen, shares
 
         def slope(z: Vector) -> tuple[float, Vector]:
-            theta = np.exp(z - z.max())
-            theta /= theta.sum()
+            theta = _shares(z)
             precision = tells @ np.square(theta)
             parts = self._needs / np.maximum(precision, 1e-300)
             total = parts.sum()
@@ -243,18 +242,23 @@ class _Problem:
 
         result = minimize(
             slope,
-            np.log(shares),
+            np.log(np.maximum(shares, 1e-26)),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": 1000, "ftol": tolerance, "gtol": 1e-9},
         )
-        theta = np.exp(result.x - result.x.max())
-        theta /= theta.sum()
+        theta = _shares(result.x)
         error = self._error(chosen, theta)
         kept = theta > _TINY
         cut = theta[kept] / theta[kept].sum()
         after = self._error(chosen[kept], cut)
         return (after, chosen[kept], cut) if after <= error * (1 + _GAIN) else (error, chosen, theta)
+
+
+def _shares(z: Vector) -> Vector:
+    """Softmax; a share is never so small that the inverse of its fourth power overflows."""
+    theta = np.exp(np.maximum(z - z.max(), -60.0))
+    return np.asarray(theta / theta.sum())
 
 
 def _sets(workload: Scaled) -> list[Axes]:
