@@ -176,8 +176,7 @@ class _Problem:
             return math.inf, shares
 
         def slope(z: Vector) -> tuple[float, Vector]:
-            theta = np.exp(z - z.max())
-            theta /= theta.sum()
+            theta = _shares(z)
             precision = tells @ np.square(theta)
             parts = self._needs / np.maximum(precision, 1e-300)
             total = parts.sum()
@@ -187,8 +186,7 @@ class _Problem:
         result = minimize(
             slope, np.log(shares), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
         )
-        theta = np.exp(result.x - result.x.max())
-        theta /= theta.sum()
+        theta = _shares(result.x)
         return self._error(chosen, theta), theta
 
     def _insertion(self, chosen: Sequence[int], shares: Vector) -> tuple[int, float] | None:
@@ -251,6 +249,12 @@ class _Problem:
             errors.pop(first), errors.pop(second), errors.pop(union, None)
             groups[union], errors[union] = served, error
         return {S: error ** (1 / 3) for S, error in errors.items()}
+
+
+def _shares(z: Vector) -> Vector:
+    """Softmax; a share is never so small that the inverse of its fourth power overflows."""
+    theta = np.exp(np.maximum(z - z.max(), -60.0))
+    return np.asarray(theta / theta.sum())
 
 
 def _sets(workload: Scaled) -> list[Axes]:
