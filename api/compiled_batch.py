@@ -124,6 +124,11 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
         source.rehearse(scan)
     private = [(part, _table(part, workload)) for part in workload.tables if not part.scan.table.public]
     private = [(part, table) for part, table in private if table.rows.size]
+    if not ask.is_plain and any(isinstance(table, ProductTable) for _, table in private):
+        raise NotSupportedError(
+            "strategy=, objective=, inference= and nonnegative= are for batches whose cells can be listed, and this "
+            "one has too many\nhint: leave them out, or ask about fewer columns at a time"
+        )
     return CompiledBatch(
         workload=workload,
         scans=tuple(part.scan for part, _ in private),

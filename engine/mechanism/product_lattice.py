@@ -177,7 +177,12 @@ def _rounded(
     found = round_factor(L, rows, privacy, bits, spans=split is None)
     if found is not None:
         return found
-    if split is None or not split.any():
+    if split is None:
+        # A search leaves L a little beside the space of the rows; its projection tells them just as well. Arbitrary
+        # real rows have no integer basis: then the points themselves are asked.
+        found = round_factor(L @ np.linalg.pinv(rows) @ rows, rows, privacy, bits, spans=False)
+        return (np.eye(L.shape[1], dtype=np.int64), 0) if found is None else found
+    if not split.any():
         raise InternalError("a factor of the strategy cannot be rounded")
     # Arbitrary real sums: the rests of every point are integers whatever is summed.
     points = integer_multiple(np.eye(len(split)) - np.outer(split, np.ones(len(split))), 2**20)
