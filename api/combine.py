@@ -69,24 +69,21 @@ def combine(
     which of the releases any answer depends on.
     """
     estimates: list[tuple[NDArray[np.int64], Estimate]] = []
-    listed = []
-    for k, (product, table) in enumerate(zip(batch.products, batch.tables, strict=True)):
+    listed: list[int] = []
+    for k, (scan, product, table) in enumerate(zip(batch.scans, batch.products, batch.tables, strict=True)):
+        found = None
         if isinstance(table, ProductTable):
-            continue
-        plain = inference == "least squares" and not nonnegative
-        if plain and product is not None and table.product is not None and _only_products(releases, batch.scans[k]):
-            found = combine_products(releases, product, table.product, rows=batch.row_count, partial=True)
-            if np.isfinite(found.stderr).all():
-                estimates.append((np.array([k]), found))
-                continue
-        listed.append(k)
+            assert isinstance(scan, ProductScan)
+            found = combine_products(releases, scan, table, rows=batch.row_count, partial=partial)
+        elif product is not None and inference == "least squares" and not nonnegative:
+            found = _from_products(releases, batch, k, product, table)
+        if found is None:
+            listed.append(k)
+        else:
+            estimates.append((np.array([k]), found))
     if listed or not batch.tables:
         found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=partial)
         estimates.append((np.array(listed, dtype=np.int64), found))
-    for k, (scan, table) in enumerate(zip(batch.scans, batch.tables, strict=True)):
-        if isinstance(scan, ProductScan) and isinstance(table, ProductTable):
-            found = combine_products(releases, scan, table, rows=batch.row_count, partial=partial)
-            estimates.append((np.array([k]), found))
     estimate = estimates[0][1] if len(estimates) == 1 else joined(estimates, batch.row_count)
     used = np.zeros(len(releases), dtype=np.bool_)
     for mask in estimate.used:
@@ -95,11 +92,26 @@ def combine(
     return replace(estimate, values=values, used=(used,))
 
 
-def _only_products(releases: Sequence[Release], scan: Scan | ProductScan) -> bool:
-    """Whether all that was measured of a table are blocks of products: then its cells need not be gone through."""
-    subject = subject_of(scan)
+def _from_products(
+    releases: Sequence[Release], batch: CompiledBatch, k: int, product: ProductScan, table: TableWorkload
+) -> Estimate | None:
+    """A listed table from blocks of products alone, where they determine it and nothing else says more.
+
+    Then a query has the answer that it had in the batch that was released, whose cells may not have been listed.
+    """
+    subject = subject_of(product)
     measured = [m for r in releases for m, g in zip(r.measurements, r.grids, strict=True) if g.subject == subject]
-    return bool(measured) and all(m.product is not None for m in measured)
+    if table.product is None or all(m.product is None for m in measured):
+        return None
+    found = combine_products(releases, product, table.product, rows=batch.row_count, partial=True)
+    if not np.isfinite(found.stderr).all():
+        return None
+    if any(m.product is None for m in measured):
+        cells = _combine_listed(releases, batch, [k], "least squares", nonnegative=False, partial=True)
+        rows, peaks = table.rows, table.row_peaks
+        if np.sum(np.square(cells.stderr[rows] / peaks)) < np.sum(np.square(found.stderr[rows] / peaks)):
+            return None
+    return found
 
 
 def _combine_listed(
@@ -154,7 +166,7 @@ def cell_frame(
     """The estimated counts of a batch's cells, each with its error."""
     columns: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
     listed = [k for k, table in enumerate(batch.tables) if isinstance(table, TableWorkload)]
-    found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=False)
+    found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=True)
     counts = iter(found.cells)
     for scan, table in zip(batch.scans, batch.tables, strict=True):
         cells = batch.workload.cells[scan.columns]

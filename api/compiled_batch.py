@@ -172,14 +172,25 @@ def _products(part: TablePart, workload: Workload, rows: NDArray[np.int64]) -> P
     combination.eliminate_zeros()
     counted = np.diff(combination.indptr) > 0
     summed = [axis for axis, one in enumerate(product.scan.axes) if isinstance(one.columns, SummedColumn)]
+    asked_by = _statements(workload)
     workload_of_products = ProductWorkload(
         product.sizes,
-        tuple(ProductRows(group.axes, group.factors, group.rows) for group in product.groups),
+        tuple(ProductRows(g.axes, g.factors, g.rows, int(asked_by[g.rows].min())) for g in product.groups),
         product.scan.rows_per_unit,
         frozenset(summed),
         UNIT if summed else 1,
     )
     return ProductTable(workload_of_products, rows[counted], combination[np.flatnonzero(counted)])
+
+
+def _statements(workload: Workload) -> NDArray[np.int64]:
+    """The first statement that uses each row of the aggregates."""
+    of_row = np.full(workload.row_count, len(workload.queries), dtype=np.int64)
+    for number, query in reversed(list(enumerate(workload.queries))):
+        of_row[rows_used(query)] = number
+    first = np.full(workload.combine.shape[1], len(workload.queries), dtype=np.int64)
+    np.minimum.at(first, workload.combine.indices, np.repeat(of_row, np.diff(workload.combine.indptr)))
+    return first
 
 
 def read_public(source: Source, batch: CompiledBatch) -> Floats:

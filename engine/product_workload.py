@@ -31,6 +31,8 @@ class ProductRows:
     """One for each axis: some rows over the points of the axis."""
     rows: NDArray[np.int64] = field(repr=False)
     """Which rows those are, in the order of the product: the last factor's rows run fastest."""
+    part: int = 0
+    """Groups of one number were asked by one statement: a plan is never worse than those of the statements apart."""
 
     def __post_init__(self) -> None:
         if len(self.axes) != len(self.factors) or len(set(self.axes)) != len(self.axes):

@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Columns = tuple[Regions, ...] | SummedColumn
 
+_LARGEST_SINGLE = 1 << 20
+"""Entries of the factors of a table with one axis, up to which it is a product too."""
 _WIDEST_FUSED = 4096
 """Points of an axis that is the grid of several columns."""
 
@@ -112,7 +114,7 @@ def build_product(
     aggregates: Mapping[GroupedAggregate, range],
     limits: Limits,
 ) -> ProductTable | None:
-    """The product form of a table's aggregates; None where it has fewer than two axes. ``scan`` says which rows.
+    """The product form of a table's aggregates; None where it has one axis, and a long one. ``scan`` says which rows.
 
     Raises LimitError where a mixed condition makes an axis too long, or the factors do not fit.
     """
@@ -129,8 +131,8 @@ def build_product(
         if group is not None:
             groups.append(group)
     merged, groups = _merged(axes.axes, groups)
-    if len(merged) < 2:
-        return None
+    if len(merged) < 2 and sum(factor.size for group in groups for factor in group.factors) > _LARGEST_SINGLE:
+        return None  # one long axis gains nothing from being a product
     product_scan = ProductScan(scan.table, scan.columns, tuple(merged), scan.private, scan.joins)
     product = ProductTable(product_scan, tuple(groups), np.concatenate([*zero, np.zeros(0, dtype=np.int64)]))
     widest = max((product_scan.grid_points(axes_) for axes_ in product.column_sets), default=1)

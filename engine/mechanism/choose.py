@@ -164,7 +164,7 @@ def _best(workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privac
             )
         strategy, cut = find_products(workload, weights[workload.rows], privacy, options.terms)
         return _Chosen(workload, strategy, cut)
-    products = workload.product if plain else None
+    products = workload.product if plain and workload.product is not None and workload.product.has_structure else None
     structured = None
     if products is not None and workload.matrix.shape[1] > _FEW_CELLS[privacy]:
         structured, cut = find_products(products, weights[products.rows], privacy, options.terms, quick=True)

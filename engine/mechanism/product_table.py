@@ -34,6 +34,11 @@ class ProductTable:
     def rows_per_unit(self) -> int:
         return self.products.rows_per_unit
 
+    @property
+    def has_structure(self) -> bool:
+        """Whether blocks over a few axes may be better questions than cells: not with one axis."""
+        return len(self.products.sizes) > 1
+
     @cached_property
     def row_peaks(self) -> Vector:
         """The largest entry of every row, in size; of a combination, no less than it."""

@@ -55,7 +55,7 @@ def product_parts(table: ProductTable) -> list[Any]:
             if id(factor) not in numbers:
                 numbers[id(factor)] = len(numbers)
                 parts.append(factor)
-        parts += [list(group.axes), [numbers[id(factor)] for factor in group.factors], group.rows]
+        parts += [list(group.axes), [numbers[id(factor)] for factor in group.factors], group.rows, group.part]
     return parts
 
 

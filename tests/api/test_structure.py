@@ -224,17 +224,12 @@ def test_from_explain_to_answers(con: Connection, name: str, delta: float) -> No
 @BOTH
 def test_a_query_of_a_batch_has_the_same_answer(con: Connection, name: str, delta: float) -> None:
     """It is estimated over its own few cells, which are listed, from the same release."""
-    if name != "pairs":
-        pytest.xfail("least squares over listed cells uses the total of other columns otherwise than components do")
     batch = BATCHES[name]
     frame = con.answer(batch, epsilon=1, delta=delta).df()
     part = con.answer(batch[-1:], epsilon=Decimal("0.01"), delta=delta)
     np.testing.assert_allclose(values(part), frame[frame["query"] == len(batch) - 1]["value"], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.xfail(
-    reason="the batch's own blocks refine its listed cells past the limit of api/combine.py", strict=True
-)
 def test_listed_cells_whose_plan_is_made_of_products(con: Connection) -> None:
     """1,980 cells are listed and the plan asks for blocks; rows outside the groups are in the blocks, not the cells."""
     batch = [f"SELECT c{k}, age // 10 AS decade, count(*) AS n FROM people GROUP BY ALL" for k in (0, 1, 2, 3)]

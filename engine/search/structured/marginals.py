@@ -261,12 +261,6 @@ def _shares(z: Vector) -> Vector:
     return np.asarray(theta / theta.sum())
 
 
-def _shares(z: Vector) -> Vector:
-    """Softmax; a share is never so small that the inverse of its fourth power overflows."""
-    theta = np.exp(np.maximum(z - z.max(), -60.0))
-    return np.asarray(theta / theta.sum())
-
-
 def _sets(workload: Scaled) -> list[Axes]:
     """The subsets of what the terms name, and larger sets while these are few and small."""
     sets: dict[Axes, None] = {}

@@ -21,6 +21,8 @@ class Term:
     axes: Axes
     factors: tuple[int, ...]
     weight: float
+    part: int = 0
+    """The first statement that asks for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,12 @@ class Scaled:
         found = (term.factors[term.axes.index(axis)] for term in self.terms if axis in term.axes)
         return tuple(dict.fromkeys(found))
 
+    @cached_property
+    def parts(self) -> tuple[Scaled, ...]:
+        """The terms of each statement by themselves."""
+        numbers = dict.fromkeys(term.part for term in self.terms)
+        return tuple(self.restricted([term for term in self.terms if term.part == number]) for number in numbers)
+
     def points(self, axes: Sequence[int]) -> int:
         return math.prod(self.sizes[axis] for axis in axes)
 
@@ -68,6 +76,7 @@ def scaled(workload: ProductWorkload, weights: Vector | None = None) -> Scaled:
     matrices: list[Matrix] = []
     known: dict[int, int] = {}
     sums: dict[tuple[Axes, tuple[int, ...]], float] = {}
+    parts: dict[tuple[Axes, tuple[int, ...]], int] = {}
     for group in workload.groups:
         ids = []
         for factor in group.factors:
@@ -83,7 +92,10 @@ def scaled(workload: ProductWorkload, weights: Vector | None = None) -> Scaled:
         place = tuple(group.axes[k] for k in order), tuple(ids[k] for k in order)
         weight = 1.0 if weights is None else float(np.mean(weights[group.rows]))
         sums[place] = sums.get(place, 0.0) + weight
-    return Scaled(workload.sizes, tuple(matrices), tuple(Term(a, f, w) for (a, f), w in sums.items()))
+        parts.setdefault(place, group.part)
+    return Scaled(
+        workload.sizes, tuple(matrices), tuple(Term(*place, weight, parts[place]) for place, weight in sums.items())
+    )
 
 
 def subsets(axes: Axes, needed: frozenset[int] = frozenset()) -> Iterator[Axes]:

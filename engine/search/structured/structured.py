@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 
 from tacit.engine.components import evidence_of
+from tacit.engine.measures import joint, share_root
 from tacit.engine.product_answers import ProductAnswers, View, total_error
-from tacit.engine.product_workload import ProductStrategy, ProductWorkload
+from tacit.engine.product_workload import Block, ProductStrategy, ProductWorkload
 from tacit.engine.search.structured.apart import apart
 from tacit.engine.search.structured.axis import AxisSolver
 from tacit.engine.search.structured.candidate import Candidate
@@ -18,6 +19,8 @@ from tacit.engine.search.structured.structure_bound import structure_bound
 from tacit.engine.strategy import Privacy, Vector
 from tacit.process import one_blas_thread
 
+_MOST_STATEMENTS = 8
+"""Statements that are planned by themselves too."""
 NAMES = ("product", "components", "marginals", "marginals of ranges")
 """What structured strategies are called."""
 
@@ -70,22 +73,52 @@ def _of_all_blocks(workload: ProductWorkload, best: Candidate, privacy: Privacy,
 
 def _approximate(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
     solver = AxisSolver("approximate")
-    candidates = [apart(workload, solver)]
-    splits = {}
-    if len(workload.column_sets) > 1 and (split := residual_split(workload, solver, ended)) is not None:
-        candidates.append(split[0])
-        splits = split[1]
+    splits: dict[int, Vector] = {}
+
+    def found(part: Scaled) -> list[Candidate]:
+        candidates = [apart(part, solver)]
+        if len(part.column_sets) > 1 and (split := residual_split(part, solver, ended)) is not None:
+            candidates.append(split[0])
+            if part is workload:
+                splits.update(split[1])
+        return candidates
+
+    candidates = [*found(workload), *_statements_apart(workload, "approximate", found)]
     return candidates, structure_bound(workload, splits, solver)
 
 
 def _pure(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
     solver = AxisSolver("pure")
-    candidates = [apart(workload, solver)]
-    if len(workload.column_sets) > 1:
-        by_points = axis_factors(workload, solver, points=True)
-        by_ranges = axis_factors(workload, solver, points=False)
+
+    def found(part: Scaled) -> list[Candidate]:
+        candidates = [apart(part, solver)]
+        if len(part.column_sets) == 1:
+            return candidates
+        by_points = axis_factors(part, solver, points=True)
+        by_ranges = axis_factors(part, solver, points=False)
         tried = [("marginals", by_points)]
         if any(by_ranges[a].shape != by_points[a].shape or (by_ranges[a] != by_points[a]).any() for a in by_points):
             tried.append(("marginals of ranges", by_ranges))
-        candidates += [c for name, factors in tried if (c := marginals(workload, factors, name, ended)) is not None]
+        return candidates + [c for name, fs in tried if (c := marginals(part, fs, name, ended)) is not None]
+
+    candidates = [*found(workload), *_statements_apart(workload, "pure", found)]
     return candidates, structure_bound(workload, {}, AxisSolver("approximate"))
+
+
+def _statements_apart(
+    workload: Scaled, privacy: Privacy, found: Callable[[Scaled], list[Candidate]]
+) -> list[Candidate]:
+    """The best of every statement, each with its share of the budget, where some statement is more than one table."""
+    large = [part for part in workload.parts if len(part.column_sets) > 1]
+    if len(workload.parts) == 1 or not 0 < len(large) <= _MOST_STATEMENTS:
+        return []
+    best = [min(found(part), key=lambda candidate: candidate.error) for part in workload.parts]
+    root = share_root(privacy, "total")
+    roots = [candidate.error**root for candidate in best]
+    blocks: list[Block] = []
+    shares: list[float] = []
+    for candidate, value in zip(best, roots, strict=True):
+        blocks += candidate.blocks
+        shares += [share * value / sum(roots) for share in candidate.shares]
+    error = joint([candidate.error for candidate in best], privacy, "total")
+    return [Candidate("product", tuple(blocks), tuple(shares), error)]
