@@ -43,8 +43,10 @@ _LEVEL = 0.06
 """The share of all sets of one size that are asked beside others."""
 _LEVEL = 0.06
 """The share of all sets of one size that are asked beside others."""
-_MOST_DRAWN, _WORK = 48, 12_000
-"""Random starts: fewer where sets are many."""
+_MOST_DRAWN, _WORK = 96, 3_000_000
+"""Random starts: fewer where components times sets are many."""
+_LARGE = 1_000_000
+"""Components times sets beyond which no start but the first is tried."""
 _SPREADS, _DECAYS = (0.3, 1.0, 2.0), (0.0, 0.3, 0.6, 1.0)
 """Of the logarithms of the shares: their standard deviation, and how they fall with the size of a set's table."""
 
@@ -157,6 +159,8 @@ class _Problem:
         elif self._workload.axes in own:
             bases = [{self._workload.axes: 1.0}, own]
         yield from bases
+        if self._tells.size > _LARGE:
+            return
         for size in sorted({len(S) for S in self._sets}):
             level = [S for S in self._sets if len(S) == size]
             for base in bases:
@@ -164,7 +168,7 @@ class _Problem:
         sizes = np.array([math.log(self._workload.points(S)) for S in self._sets])
         far = np.abs(sizes - np.mean([math.log(self._workload.points(S)) for S in self._workload.column_sets]))
         rng = np.random.default_rng(0)  # of start points: the same search every time
-        for number in range(min(_MOST_DRAWN, _WORK // len(self._sets))):
+        for number in range(min(_MOST_DRAWN, _WORK // self._tells.size)):
             spread, decay = _SPREADS[number % len(_SPREADS)], _DECAYS[number % len(_DECAYS)]
             shares = np.exp(rng.normal(0, spread, len(self._sets)) - decay * far)
             yield dict(zip(self._sets, shares.tolist(), strict=True))
@@ -177,11 +181,11 @@ class _Problem:
         if not np.isfinite(error):
             return None
         for _ in range(_MOVES):
-            tried = [self._descend(*move) for move in self._moves(chosen, shares)]
-            best = min(tried, key=lambda found: found[0])
-            if best[0] > error * (1 - _GAIN):
+            tried = (self._descend(*move) for move in self._moves(chosen, shares))
+            better = next((found for found in tried if found[0] < error * (1 - _GAIN)), None)
+            if better is None:
                 break
-            error, chosen, shares = best
+            error, chosen, shares = better
         return error, self._as_shares(chosen, shares)
 
     def polished(self, found: dict[Axes, float]) -> tuple[float, dict[Axes, float]]:
@@ -204,19 +208,23 @@ class _Problem:
         replaced = shares @ inside
         without = precision[:, None] - tells @ (np.square(shares)[:, None] * inside)
         listed: list[tuple[float, int, float, bool]] = []
-        for base, taken, amounts, absorbs in (
-            (precision[:, None], np.zeros(len(self._sets)), np.full((1, 1), 1.0) * np.array(_ADDED)[:, None], False),
-            (np.maximum(without, 0.0), replaced, np.array(_REPLACED)[:, None] * replaced, True),
+        nothing, every = np.zeros(len(self._sets)), np.ones(len(self._sets))
+        for base, taken, shape, amounts in (
+            (precision[:, None], nothing, every, _ADDED),
+            (np.maximum(without, 0.0), replaced, replaced, _REPLACED),
         ):
-            for amount in np.broadcast_to(amounts, (len(amounts), len(self._sets))):
-                changed = base + np.square(amount) * self._tells
-                errors = (self._needs[:, None] / np.maximum(changed, 1e-300)).sum(axis=0) * (1 - taken + amount) ** 2
-                if not absorbs:
-                    errors[chosen] = math.inf
+            absorbs = shape is replaced
+            for amount in (part * shape for part in amounts):
+                changed = np.square(amount) * self._tells
+                changed += base
+                np.maximum(changed, 1e-300, out=changed)
+                np.reciprocal(changed, out=changed)
+                errors = self._needs @ changed * (1 - taken + amount) ** 2
+                errors[replaced == 0 if absorbs else chosen] = math.inf
                 k = int(np.argmin(errors))
                 listed.append((float(errors[k]), k, float(amount[k]), absorbs))
         moves = []
-        for _, k, amount, absorbs in sorted(listed):
+        for _, k, amount, absorbs in sorted(one for one in listed if math.isfinite(one[0])):
             kept = (self._inside[chosen, k] == 0) if absorbs else np.ones(len(chosen), dtype=bool)
             moved = np.append(shares[kept], amount)
             moves.append((np.append(chosen[kept], k), moved / moved.sum()))
