@@ -4,8 +4,9 @@ One factor L_c of norm 1 is chosen for each axis: its points themselves, or a st
 asks ⊗ L_c over S with a share θ_S of ε. With the weights p that L_c implies (``components.AxisQuestions.split``) the
 component over U is known from S ⊇ U with a precision θ_S² / Π τ_c over S \\ U, τ_c = ‖1ᵀL_c⁺‖², and precisions add
 up: so the error is Σ_U E_U / Σ_{S ⊇ U} θ_S²/Π τ_c, in closed form. Weighted marginals are HDMM's (OPT_M); here the
-axes need not be asked for their points, and the tables are searched for: several that are merged into a larger one
-may cost less together.
+axes need not be asked for their points, and the tables are searched for. At a share of zero the error has no slope in
+the share, so descent alone finds no new table: one is added beside the others or put in the place of all that it
+holds, from many starts.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ _ADDED = (0.01, 0.03, 0.08, 0.2)
 _REPLACED = (0.5, 0.7, 0.9)
 """And of one in place of those inside it, as parts of theirs."""
 _MOVES = 100
+"""From one start."""
 _GAIN = 1e-4
+"""What a move must pay, as a part of the error."""
 _TINY = 1e-4
+"""A share that is given up where that costs nothing."""
 _ALWAYS, _FEW_SETS = 12, 64
 """Starts that every search tries where sets are so few that one takes milliseconds; with more sets, it tries one."""
-_LEVEL = 0.06
-"""The share of all sets of one size that are asked beside others."""
 _LEVEL = 0.06
 """The share of all sets of one size that are asked beside others."""
 _MOST_DRAWN, _WORK = 96, 3_000_000
@@ -153,11 +155,8 @@ class _Problem:
         """The workload's own sets, and the smallest set that holds all; each with all sets of one size beside it; all
         sets at random shares, larger for those that are about as large as what is asked for."""
         own = {S: self._needs[self._place[S]] ** (1 / 3) for S in self._workload.column_sets if S in self._place}
-        bases = [own] if own else []
-        if self._workload.axes in self._number and self._workload.axes not in own:
-            bases.append({self._workload.axes: 1.0})
-        elif self._workload.axes in own:
-            bases = [{self._workload.axes: 1.0}, own]
+        whole = {self._workload.axes: 1.0}
+        bases = [base for base in (own, whole) if base and base.keys() <= self._number.keys()]
         yield from bases
         if self._tells.size > _LARGE:
             return
@@ -174,9 +173,7 @@ class _Problem:
             yield dict(zip(self._sets, shares.tolist(), strict=True))
 
     def improved(self, start: dict[Axes, float]) -> tuple[float, dict[Axes, float]] | None:
-        """Descend in the shares, then make the best moves to other sets, as long as that pays."""
-        if not all(S in self._number for S in start):
-            return None
+        """Descend in the shares, then move to other sets as long as that pays; None if the start misses a component."""
         error, chosen, shares = self._descend(*self._as_arrays(start))
         if not np.isfinite(error):
             return None
@@ -264,7 +261,7 @@ class _Problem:
         kept = theta > _TINY
         cut = theta[kept] / theta[kept].sum()
         after = self._error(chosen[kept], cut)
-        return (after, chosen[kept], cut) if after <= error * (1 + _GAIN) else (error, chosen, theta)
+        return (after, chosen[kept], cut) if after <= error * (1 + 100 * tolerance) else (error, chosen, theta)
 
 
 def _sets(workload: Scaled) -> list[Axes]:
