@@ -246,24 +246,29 @@ def published() -> None:
 # ---- answers
 
 
-def answers(rows: int = 1_000_000, columns: int = 15) -> None:
+def generated(rows: int, columns: int) -> Any:
+    """A database of its own, and so a ledger of its own: one release must not serve the other."""
     import duckdb
-    import tacit
 
     database = duckdb.connect()
     database.execute(f"CREATE TYPE level AS ENUM ({', '.join(repr(f'v{i}') for i in range(10))})")
-    names = [f"c{i}" for i in range(columns)]
-    database.execute(f"CREATE TABLE t ({', '.join(f'{name} level NOT NULL' for name in names)})")
+    database.execute(f"CREATE TABLE t ({', '.join(f'c{i} level NOT NULL' for i in range(columns))})")
     # the smaller of two draws, so that the counts are not even
     drawn = ", ".join(f"('v' || least(hash(i, {k}) % 10, hash(i, -1 - {k}) % 10))::level" for k in range(columns))
     database.execute(f"INSERT INTO t SELECT {drawn} FROM range({rows}) AS r(i)")
+    return database
+
+
+def answers(rows: int = 1_000_000, columns: int = 15) -> None:
+    import tacit
+
     batch = list(made.marginals_sql(columns, 2))
     line = "{:<8} {:<12} {:>8} {:>8} {:>10} {:>12} {:>10} {:>14} {:>16}"
     heads = ("noise", "strategy", "wall s", "CPU s", "again s", "stderr", "spread", "largest |z|", "disagreement")
     text = f"{len(batch)} marginals of {columns} columns over {rows:,} rows, ε = 1, from SQL"
     title(f"{text}: spread is the root mean square of (answer - exact) / stderr", line, *heads)
     for noise, delta in (("Gauss", 1e-9), ("Laplace", 0.0)):
-        with tacit.connect(database, epsilon=1.0, delta=1e-6) as connection:
+        with tacit.connect(generated(rows, columns), epsilon=1.0, delta=1e-6) as connection:
             exact = tacit.testing.exact_answers(connection, batch)
             truth = np.concatenate([frame.iloc[:, -1].to_numpy(float) for frame in exact])
             wall, cpu = time.perf_counter(), time.process_time()
