@@ -242,10 +242,10 @@ class _Problem:
         def slope(z: Vector) -> tuple[float, Vector]:
             theta = np.exp(z - z.max())
             theta /= theta.sum()
-            precision = tells @ np.square(theta)
-            parts = self._needs / np.maximum(precision, 1e-300)
+            precision = np.maximum(tells @ np.square(theta), 1e-100)
+            parts = self._needs / precision
             total = parts.sum()
-            gradient = -(tells.T @ (parts / np.maximum(precision, 1e-300))) * 2 * theta
+            gradient = -(tells.T @ (parts / precision)) * 2 * theta
             return math.log(total), theta * (gradient - gradient @ theta) / total
 
         result = minimize(
