@@ -4,8 +4,9 @@ One factor L_c of norm 1 is chosen for each axis: its points themselves, or a st
 asks ⊗ L_c over S with a share θ_S of ε. With the weights p that L_c implies (``components.AxisQuestions.split``) the
 component over U is known from S ⊇ U with a precision θ_S² / Π τ_c over S \\ U, τ_c = ‖1ᵀL_c⁺‖², and precisions add
 up: so the error is Σ_U E_U / Σ_{S ⊇ U} θ_S²/Π τ_c, in closed form. Weighted marginals are HDMM's (OPT_M); here the
-axes need not be asked for their points, and the tables are searched for: several that are merged into a larger one
-may cost less together.
+axes need not be asked for their points, and the tables are searched for. At a share of zero the error has no slope in
+the share, so descent alone finds no new table: one is added beside the others or put in the place of all that it
+holds, from many starts.
 """
 
 from __future__ import annotations
@@ -35,16 +36,19 @@ _ADDED = (0.01, 0.03, 0.08, 0.2)
 _REPLACED = (0.5, 0.7, 0.9)
 """And of one in place of those inside it, as parts of theirs."""
 _MOVES = 100
+"""From one start."""
 _GAIN = 1e-4
+"""What a move must pay, as a part of the error."""
 _TINY = 1e-4
+"""A share that is given up where that costs nothing."""
 _ALWAYS, _FEW_SETS = 12, 64
 """Starts that every search tries where sets are so few that one takes milliseconds; with more sets, it tries one."""
 _LEVEL = 0.06
 """The share of all sets of one size that are asked beside others."""
-_LEVEL = 0.06
-"""The share of all sets of one size that are asked beside others."""
-_MOST_DRAWN, _WORK = 48, 12_000
-"""Random starts: fewer where sets are many."""
+_MOST_DRAWN, _WORK = 96, 3_000_000
+"""Random starts: fewer where components times sets are many."""
+_LARGE = 1_000_000
+"""Components times sets beyond which no start but the first is tried."""
 _SPREADS, _DECAYS = (0.3, 1.0, 2.0), (0.0, 0.3, 0.6, 1.0)
 """Of the logarithms of the shares: their standard deviation, and how they fall with the size of a set's table."""
 
@@ -149,12 +153,11 @@ class _Problem:
         """The workload's own sets, and the smallest set that holds all; each with all sets of one size beside it; all
         sets at random shares, larger for those that are about as large as what is asked for."""
         own = {S: self._needs[self._place[S]] ** (1 / 3) for S in self._workload.column_sets if S in self._place}
-        bases = [own] if own else []
-        if self._workload.axes in self._number and self._workload.axes not in own:
-            bases.append({self._workload.axes: 1.0})
-        elif self._workload.axes in own:
-            bases = [{self._workload.axes: 1.0}, own]
+        whole = {self._workload.axes: 1.0}
+        bases = [base for base in (own, whole) if base and base.keys() <= self._number.keys()]
         yield from bases
+        if self._tells.size > _LARGE:
+            return
         for size in sorted({len(S) for S in self._sets}):
             level = [S for S in self._sets if len(S) == size]
             for base in bases:
@@ -162,24 +165,22 @@ class _Problem:
         sizes = np.array([math.log(self._workload.points(S)) for S in self._sets])
         far = np.abs(sizes - np.mean([math.log(self._workload.points(S)) for S in self._workload.column_sets]))
         rng = np.random.default_rng(0)  # of start points: the same search every time
-        for number in range(min(_MOST_DRAWN, _WORK // len(self._sets))):
+        for number in range(min(_MOST_DRAWN, _WORK // self._tells.size)):
             spread, decay = _SPREADS[number % len(_SPREADS)], _DECAYS[number % len(_DECAYS)]
             shares = np.exp(rng.normal(0, spread, len(self._sets)) - decay * far)
             yield dict(zip(self._sets, shares.tolist(), strict=True))
 
     def improved(self, start: dict[Axes, float]) -> tuple[float, dict[Axes, float]] | None:
-        """Descend in the shares, then make the best moves to other sets, as long as that pays."""
-        if not all(S in self._number for S in start):
-            return None
+        """Descend in the shares, then move to other sets as long as that pays; None if the start misses a component."""
         error, chosen, shares = self._descend(*self._as_arrays(start))
         if not np.isfinite(error):
             return None
         for _ in range(_MOVES):
-            tried = [self._descend(*move) for move in self._moves(chosen, shares)]
-            best = min(tried, key=lambda found: found[0])
-            if best[0] > error * (1 - _GAIN):
+            tried = (self._descend(*move) for move in self._moves(chosen, shares))
+            better = next((found for found in tried if found[0] < error * (1 - _GAIN)), None)
+            if better is None:
                 break
-            error, chosen, shares = best
+            error, chosen, shares = better
         return error, self._as_shares(chosen, shares)
 
     def polished(self, found: dict[Axes, float]) -> tuple[float, dict[Axes, float]]:
@@ -202,19 +203,23 @@ class _Problem:
         replaced = shares @ inside
         without = precision[:, None] - tells @ (np.square(shares)[:, None] * inside)
         listed: list[tuple[float, int, float, bool]] = []
-        for base, taken, amounts, absorbs in (
-            (precision[:, None], np.zeros(len(self._sets)), np.full((1, 1), 1.0) * np.array(_ADDED)[:, None], False),
-            (np.maximum(without, 0.0), replaced, np.array(_REPLACED)[:, None] * replaced, True),
+        nothing, every = np.zeros(len(self._sets)), np.ones(len(self._sets))
+        for base, taken, shape, amounts in (
+            (precision[:, None], nothing, every, _ADDED),
+            (np.maximum(without, 0.0), replaced, replaced, _REPLACED),
         ):
-            for amount in np.broadcast_to(amounts, (len(amounts), len(self._sets))):
-                changed = base + np.square(amount) * self._tells
-                errors = (self._needs[:, None] / np.maximum(changed, 1e-300)).sum(axis=0) * (1 - taken + amount) ** 2
-                if not absorbs:
-                    errors[chosen] = math.inf
+            absorbs = shape is replaced
+            for amount in (part * shape for part in amounts):
+                changed = np.square(amount) * self._tells
+                changed += base
+                np.maximum(changed, 1e-300, out=changed)
+                np.reciprocal(changed, out=changed)
+                errors = self._needs @ changed * (1 - taken + amount) ** 2
+                errors[replaced == 0 if absorbs else chosen] = math.inf
                 k = int(np.argmin(errors))
                 listed.append((float(errors[k]), k, float(amount[k]), absorbs))
         moves = []
-        for _, k, amount, absorbs in sorted(listed):
+        for _, k, amount, absorbs in sorted(one for one in listed if math.isfinite(one[0])):
             kept = (self._inside[chosen, k] == 0) if absorbs else np.ones(len(chosen), dtype=bool)
             moved = np.append(shares[kept], amount)
             moves.append((np.append(chosen[kept], k), moved / moved.sum()))
@@ -234,10 +239,10 @@ class _Problem:
 
         def slope(z: Vector) -> tuple[float, Vector]:
             theta = _shares(z)
-            precision = tells @ np.square(theta)
-            parts = self._needs / np.maximum(precision, 1e-300)
+            precision = np.maximum(tells @ np.square(theta), 1e-100)
+            parts = self._needs / precision
             total = parts.sum()
-            gradient = -(tells.T @ (parts / np.maximum(precision, 1e-300))) * 2 * theta
+            gradient = -(tells.T @ (parts / precision)) * 2 * theta
             return math.log(total), theta * (gradient - gradient @ theta) / total
 
         result = minimize(
@@ -252,7 +257,7 @@ class _Problem:
         kept = theta > _TINY
         cut = theta[kept] / theta[kept].sum()
         after = self._error(chosen[kept], cut)
-        return (after, chosen[kept], cut) if after <= error * (1 + _GAIN) else (error, chosen, theta)
+        return (after, chosen[kept], cut) if after <= error * (1 + 100 * tolerance) else (error, chosen, theta)
 
 
 def _shares(z: Vector) -> Vector:

@@ -93,9 +93,34 @@ def scaled(workload: ProductWorkload, weights: Vector | None = None) -> Scaled:
         weight = 1.0 if weights is None else float(np.mean(weights[group.rows]))
         sums[place] = sums.get(place, 0.0) + weight
         parts.setdefault(place, group.part)
-    return Scaled(
-        workload.sizes, tuple(matrices), tuple(Term(*place, weight, parts[place]) for place, weight in sums.items())
-    )
+    terms = [Term(*place, weight, parts[place]) for place, weight in sums.items()]
+    return Scaled(workload.sizes, *_products_of_rows(terms, matrices))
+
+
+def _products_of_rows(terms: list[Term], matrices: list[Matrix]) -> tuple[tuple[Matrix, ...], tuple[Term, ...]]:
+    """Terms of one row each that are all combinations of some rows per axis, as one term: a query for each point.
+
+    Every combination of ``a <= i AND b <= j`` is a product of two factors, however many statements it was asked in.
+    """
+    single: dict[tuple[Axes, float], list[Term]] = {}
+    result: list[Term] = []
+    for term in terms:
+        if term.axes and all(len(matrices[f]) == 1 for f in term.factors):
+            single.setdefault((term.axes, term.weight), []).append(term)
+        else:
+            result.append(term)
+    merged = list(matrices)
+    for (axes, weight), alike in single.items():
+        columns = [tuple(dict.fromkeys(term.factors[k] for term in alike)) for k in range(len(axes))]
+        if len(alike) == 1 or len(alike) != math.prod(map(len, columns)):  # no two of them are equal
+            result += alike
+            continue
+        numbers = []
+        for ids in columns:
+            numbers.append(len(merged))
+            merged.append(np.ascontiguousarray(np.vstack([matrices[f] for f in ids])))
+        result.append(Term(axes, tuple(numbers), weight, min(term.part for term in alike)))
+    return tuple(merged), tuple(result)
 
 
 def subsets(axes: Axes, needed: frozenset[int] = frozenset()) -> Iterator[Axes]:
