@@ -26,7 +26,7 @@ from .releases import Release
 Floats = NDArray[np.float64]
 
 _RELEASES = 24
-"""So many of the latest releases are used."""
+"""So many releases are used beside the latest: those that speak of most of the batch."""
 
 
 def combine_products(
@@ -35,7 +35,7 @@ def combine_products(
     """The rows of one table from all releases at hand that asked for products of its columns."""
     reader = _Reader(scan, table)
     used: list[Measurement] = []
-    for number in range(len(releases) - 1, max(len(releases) - 1 - _RELEASES, -1), -1):
+    for number in reader.nearest(releases):
         used += reader.add(number, releases[number])
     return estimate_products(table, reader.views, used, rows=rows, releases=len(releases), partial=partial)
 
@@ -67,6 +67,20 @@ class _Reader:
     def views(self) -> list[View]:
         own = [View(self._groups, tuple(self._own))] if self._own else []
         return [*own, *self._others]
+
+    def nearest(self, releases: Sequence[Release]) -> list[int]:
+        """The latest release, which may be the one that is being bought, and those that hold most sets of columns."""
+        if len(releases) <= _RELEASES + 1:
+            return list(range(len(releases)))
+        sets = {frozenset(key for axis in group.axes for key in self._cuts[axis].keys) for group in self._groups}
+
+        def held(number: int) -> int:
+            grids = [grid for grid in releases[number].grids if grid.subject == self._subject]
+            blocks = {frozenset(axis.key for axis in grid.axes) for grid in grids}
+            return sum(any(keys <= block for block in blocks) for keys in sets)
+
+        ranked = sorted(range(len(releases) - 1), key=lambda number: (-held(number), -number))
+        return sorted([*ranked[:_RELEASES], len(releases) - 1])
 
     def add(self, number: int, release: Release) -> list[Measurement]:
         """The blocks of one release; what is returned are those that are used."""

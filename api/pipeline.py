@@ -22,7 +22,7 @@ from . import dependent
 from .answers import Answers, frame, key_frames
 from .combine import cell_frame, combine, contributing
 from .compiled_batch import CompiledBatch, read_public
-from .errors import BudgetError
+from .errors import BudgetError, InternalError
 from .explain import Plan, free_plan, predicted_plan
 from .pricing import Purchase
 from .releases import Release, StoredReleases, read, total, write
@@ -116,6 +116,11 @@ def _decisions(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | Non
     """The ways to answer; one whose estimate would be refused is refused here, before a read or a charge is entered."""
     stored = stored_releases(session, ask, whole, ledger)
     for decision in decisions(ask, whole, stored, partial(session.price, ask)):
+        asks_products = decision.purchase is not None and decision.purchase.asks_products
+        if asks_products and not decision.determines(whole.batch):
+            decision = Decision((), whole)  # what is stored leaves no room for what is bought: the batch by itself
+            if not decision.determines(whole.batch):
+                raise InternalError("the plan of this batch does not answer it; nothing was charged")
         decision.check_inference(whole.batch, ask.inference)
         yield decision
 

@@ -278,7 +278,7 @@ class Stack:
         """``numbers`` say which measurement each is, where they are not 0, 1, 2, …"""
         if not measurements:
             raise InternalError("there is no measurement to estimate from")
-        if len({m.L_int.shape[1] for m in measurements}) != 1:
+        if len({m.cells for m in measurements}) != 1:
             raise InternalError("these measurements are not of the same cells")
         sizes = [len(m.noisy) for m in measurements]
         listed = range(len(measurements)) if numbers is None else numbers

@@ -30,6 +30,7 @@ from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.whole import on_integers
 from tacit.engine.product_workload import ProductStrategy
 from tacit.engine.search.named import data_dependent_strategies
+from tacit.engine.search.structured.structured import points_of_products
 from tacit.engine.strategy import Privacy, Strategy
 from tacit.errors import InternalError, NotSupportedError, ProgrammingError
 from tacit.process import one_blas_thread
@@ -235,10 +236,18 @@ def _part(workload: AnyWorkload, s: Strategy | ProductStrategy, scale: Vector, s
         for axis, factor in group.by_axis.items():
             needed.setdefault(axis, {})[id(factor)] = factor
     products = workload.products
-    lattices = round_blocks(
-        s.blocks, s.privacy, {axis: list(rows.values()) for axis, rows in needed.items()}, products.summed
-    )
-    return ProductPlan(workload, s, lattices, scale, share, tuple(_fractions(s.shares)))
+    rows_needed = {axis: list(rows.values()) for axis, rows in needed.items()}
+    lattices = round_blocks(s.blocks, s.privacy, rows_needed, products.summed)
+    part = ProductPlan(workload, s, lattices, scale, share, tuple(_fractions(s.shares)))
+    if part.is_sound:
+        return part
+    # Rounding has turned some block away from the rows that it is for. Points are integers and need none.
+    s = points_of_products(products, s)
+    lattices = round_blocks(s.blocks, s.privacy, rows_needed, products.summed)
+    part = ProductPlan(workload, s, lattices, scale, share, tuple(_fractions(s.shares)))
+    if not part.is_sound:
+        raise InternalError("the rounded strategy no longer answers the workload")
+    return part
 
 
 def _rounded(workload: TableWorkload, s: Strategy, scale: Vector) -> Lattice:

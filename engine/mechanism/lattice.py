@@ -261,8 +261,9 @@ def round_factor(
 
 
 def _round_over_basis(
-    L: NDArray[np.float64], W: NDArray[np.float64], size: float, bits: int = FINE_BITS
+    L: NDArray[np.float64], W: NDArray[np.float64], size: float, coefficient_bits: int | None = None
 ) -> tuple[NDArray[np.int64], int] | None:
+    """C̃·R in integers. C is rounded to 2⁻⁵⁰ of L's size, or to so many bits of its own largest entry."""
     R = _integer_row_basis(W)
     if R is None:
         return None
@@ -272,7 +273,12 @@ def _round_over_basis(
         return None  # L asks for more than the row space of W: there is nothing to keep exact
     # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
     largest = float((np.abs(C) @ np.abs(basis)).max())
-    exponent = max(_exponent(largest) - 52, _exponent(size) - bits)
+    finest = (
+        _exponent(size) - FINE_BITS
+        if coefficient_bits is None
+        else _exponent(float(np.abs(C).max())) - coefficient_bits
+    )
+    exponent = max(_exponent(largest) - 52, finest)
     C_int = np.rint(np.ldexp(C, -exponent))
     if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
         return None

@@ -88,15 +88,18 @@ class Measurement:
         """How large L is when it is written out."""
         return len(self.noisy) * self.cells
 
-    @cached_property
+    @property
     def L_int(self) -> NDArray[np.int64]:
-        """The questions, written out: for few cells only."""
+        """The questions, written out: for few cells, and integers that fit."""
         if self.dense is not None:
             return self.dense
         assert self.product is not None
-        if self.entries > _LARGEST_WRITTEN:
-            raise InternalError("a block of so many questions is not written out")
-        result = np.full((1, 1), 1 << (sum(self.product.exponents) - self.exponent), dtype=np.int64)
+        self._check_written()
+        shift = sum(self.product.exponents) - self.exponent
+        largest = [int(np.abs(factor).max(initial=1)).bit_length() for factor in self.product.factors]
+        if shift + sum(largest) > 62:
+            raise InternalError("the integers of this block do not fit")
+        result = np.full((1, 1), 1 << shift, dtype=np.int64)
         for factor in self.product.factors:
             result = np.kron(result, factor)
         return result
@@ -104,7 +107,17 @@ class Measurement:
     @property
     def L(self) -> NDArray[np.float64]:
         """The strategy in real numbers."""
-        return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+        if self.product is None:
+            return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+        self._check_written()
+        result: NDArray[np.float64] = np.ones((1, 1))  # the integers of a product need not fit int64
+        for factor, exponent in zip(self.product.factors, self.product.exponents, strict=True):
+            result = np.asarray(np.kron(result, np.ldexp(factor.astype(np.float64), exponent)), dtype=np.float64)
+        return result
+
+    def _check_written(self) -> None:
+        if self.entries > _LARGEST_WRITTEN:
+            raise InternalError("a block of so many questions is not written out")
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from tacit.errors import InternalError
 
 _BITS = 54
 """Of the norm of a whole block; its factors share them."""
-_MOST_BITS, _LEAST_BITS = 25, 10
+_MOST_BITS, _LEAST_BITS = 25, 16
 _NORM_BITS = 26
 """Of an L2 norm at least: it is rounded up to an integer."""
 
@@ -114,12 +114,12 @@ def round_blocks(
     """
     widest = max((len(block.axes) for block in blocks), default=1)
     each = max(_LEAST_BITS, min(_MOST_BITS, _BITS // max(widest, 1)))
-    rounded: dict[tuple[int, int], tuple[NDArray[np.int64], int, int]] = {}
+    rounded: dict[tuple[int, int, int], tuple[NDArray[np.int64], int, int]] = {}
     result = []
     for block in blocks:
         parts = []
         for axis, L, split in zip(block.axes, block.factors, block.splits, strict=True):
-            key = (id(L), id(split))
+            key = (axis, id(L), id(split))
             if key not in rounded:
                 integers, exponent = _rounded(L, split, needed[axis], privacy, each)
                 size = largest_column_norm(integers, 1) if privacy == "pure" else largest_squared_norm(integers)
@@ -174,18 +174,18 @@ def _rounded(
     rows = np.vstack(needed)
     if split is not None:
         rows = rows - (rows @ split)[:, None]
-    found = round_factor(L, rows, privacy, bits, spans=split is None)
-    if found is not None:
-        return found
-    if split is None:
-        # A search leaves L a little beside the space of the rows; its projection tells them just as well. Arbitrary
-        # real rows have no integer basis: then the points themselves are asked.
-        found = round_factor(L @ np.linalg.pinv(rows) @ rows, rows, privacy, bits, spans=False)
-        return (np.eye(L.shape[1], dtype=np.int64), 0) if found is None else found
-    if not split.any():
+    questions = AxisQuestions(L, split)
+    own = np.array([row for row in rows if row.any() and questions.holds(row[None, :])])  # others ask for more
+    if own.size:
+        found = round_factor(L, own, privacy, bits, spans=split is None)
+        if found is None and split is None:
+            # A search leaves L a little beside the space of the rows; its projection tells them just as well.
+            found = round_factor(L @ np.linalg.pinv(own) @ own, own, privacy, bits, spans=False)
+        if found is not None and found[0].any():
+            return found
+    # Arbitrary real rows have no integer basis: the points themselves, or their rests, are integers all the same.
+    points = np.eye(L.shape[1]) if split is None or not split.any() else np.eye(len(split)) - split[:, None]
+    whole = integer_multiple(points, 2**20)
+    if whole is None:
         raise InternalError("a factor of the strategy cannot be rounded")
-    # Arbitrary real sums: the rests of every point are integers whatever is summed.
-    points = integer_multiple(np.eye(len(split)) - np.outer(split, np.ones(len(split))), 2**20)
-    if points is None:
-        raise InternalError("a factor of the strategy cannot be rounded")
-    return points, 0
+    return whole, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -166,6 +167,11 @@ class ProductPlan:
     def counts_whole_rows(self) -> bool:
         return all(block.one_row == 1 for block in self.blocks)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the rounded blocks determine every row."""
+        return all(lattice.norm > 0 for lattice in self.lattices) and bool(np.isfinite(self._unit_stderr).all())
+
     def stderr(self, noises: Sequence[Calibrated]) -> Vector:
         reference = self._reference
         ratios = [n.stddev / r for n, r in zip(noises, reference, strict=True)]
@@ -204,6 +210,8 @@ class ProductPlan:
         bases of the factors the sum is the product of their sums. Fewer rows never need more.
         """
         one_count = least_error(np.ones((1, 1)), epsilon)
+        if one_count < sys.float_info.min:  # at an ε of hundreds the least is no float any more
+            return 0.0
         weights = np.zeros(self.workload.combination.shape[1])
         indices, factors = self.workload.terms
         single = np.count_nonzero(factors, axis=1) == 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 from tacit.engine.components import evidence_of
 from tacit.engine.measures import joint, share_root
 from tacit.engine.product_answers import ProductAnswers, View, total_error
@@ -59,6 +62,26 @@ def optimize_products(
         lower_bound=min(bound, error),
         seconds=time.perf_counter() - begin,
     )
+
+
+def points_of_products(workload: ProductWorkload, strategy: ProductStrategy) -> ProductStrategy:
+    """In place of a strategy: the table of every set of columns, asked for its points. Small integers,
+    whatever is asked."""
+    small = scaled(workload)
+    sets = dict.fromkeys(small.column_sets)
+    identities = {axis: np.eye(small.sizes[axis]) for axis in small.axes}
+    blocks, errors = [], []
+    for axes in sets:
+        blocks.append(Block(axes, tuple(identities[a] for a in axes), (None,) * len(axes)))
+        errors.append(
+            sum(
+                term.weight * math.prod(float(np.square(small.matrices[f]).sum()) for f in term.factors)
+                for term in small.terms
+                if term.axes == axes
+            )
+        )
+    found = Candidate.of("marginals", strategy.privacy, blocks, errors)
+    return replace(strategy, name=found.name, blocks=found.blocks, shares=found.shares, error=found.error)
 
 
 def _of_all_blocks(workload: ProductWorkload, best: Candidate, privacy: Privacy, weights: Vector | None) -> float:
