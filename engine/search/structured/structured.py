@@ -51,8 +51,12 @@ def optimize_products(
     with one_blas_thread():
         small = scaled(workload, weights)
         candidates, bound = _pure(small, ended) if privacy == "pure" else _approximate(small, ended)
-        best = min(candidates, key=lambda candidate: candidate.error)
-        error = _of_all_blocks(workload, best, privacy, weights) if best.name == "product" else best.error
+        measured = [
+            (_of_all_blocks(workload, one, privacy, weights) if one.name == "product" else one.error, k)
+            for k, one in enumerate(candidates)
+        ]
+        error, k = min(measured)  # blocks of statements that split an axis differently may not be read together: inf
+        best = candidates[k]
     return ProductStrategy(
         name=best.name,
         privacy=privacy,
