@@ -1,8 +1,9 @@
 """What of a policy the guarantee depends on, in the one form in which the ledger keeps it.
 
 Units, bounds on their rows, public tables and the analysts' caps; and whether the schema's own ENUM and CHECK values
-may be shown. The cap of the whole and the accounting rule stand in the ledger by themselves. Declared domains are left
-out: they decide what can be asked, and not what an answer gives away.
+may be shown. The cap of the whole and the accounting rule stand in the ledger by themselves. Declared domains, NOT NULL
+and complete lists among them, are left out: they decide what can be asked and where a row is counted, and not what an
+answer gives away.
 """
 
 from __future__ import annotations

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from tacit.engine import Estimate, Measurement, TableWorkload
 from tacit.engine.inference import likelihood
-from tacit.engine.inference.estimate import Inference, Stack, estimate_from
-from tacit.sql.refine import Grid, Integers, Refinement, grid_of, union_of_cells
+from tacit.engine.inference.estimate import Inference, Stack, estimate_from, joined
+from tacit.engine.mechanism.product_table import ProductTable
+from tacit.engine.product_workload import ProductRows
+from tacit.sql.product_scan import ProductScan
+from tacit.sql.refine import Grid, Integers, Refinement, grid_of, subject_of, union_of_cells
 from tacit.sql.scan import Scan
 
+from .combine_products import combine_products
 from .compiled_batch import CompiledBatch
 from .releases import Release
 
@@ -25,8 +30,10 @@ _POINTS = 1 << 18
 _CELLS = 2048
 _GRIDS = 24
 _WORK = 1e8
+_ENTRIES = 1 << 22
 """The common cells stay within these, whatever was released before: points of their grids looked at, cells, releases
-that cut the batch's own cells, operations of the least squares. What measures unions of own cells costs no cell."""
+that cut the batch's own cells, operations of the least squares, entries of one
+measurement. What measures unions of own cells costs no cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,66 @@ def combine(
     With ``partial``, rows that the releases do not determine have an infinite error. ``used`` of the result says
     which of the releases any answer depends on.
     """
-    common = [_common_cells(*pair, releases) for pair in zip(batch.scans, batch.tables, strict=True)]
+    estimates: list[tuple[NDArray[np.int64], Estimate]] = []
+    listed: list[int] = []
+    for k, (scan, product, table) in enumerate(zip(batch.scans, batch.products, batch.tables, strict=True)):
+        found = None
+        if isinstance(table, ProductTable):
+            assert isinstance(scan, ProductScan)
+            found = combine_products(releases, scan, table, rows=batch.row_count, partial=partial)
+        elif product is not None and inference == "least squares" and not nonnegative:
+            found = _from_products(releases, batch, k, product, table)
+        if found is None:
+            listed.append(k)
+        else:
+            estimates.append((np.array([k]), found))
+    if listed or not batch.tables:
+        found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=partial)
+        estimates.append((np.array(listed, dtype=np.int64), found))
+    estimate = estimates[0][1] if len(estimates) == 1 else joined(estimates, batch.row_count)
+    used = np.zeros(len(releases), dtype=np.bool_)
+    for mask in estimate.used:
+        used[: len(mask)] |= mask
+    values = estimate.values if public is None else estimate.values + public
+    return replace(estimate, values=values, used=(used,))
+
+
+def _from_products(
+    releases: Sequence[Release], batch: CompiledBatch, k: int, product: ProductScan, table: TableWorkload
+) -> Estimate | None:
+    """A listed table from blocks of products alone, where they determine it and nothing else says more.
+
+    Then a query has the answer that it had in the batch that was released, whose cells may not have been listed.
+    """
+    subject = subject_of(product)
+    measured = [m for r in releases for m, g in zip(r.measurements, r.grids, strict=True) if g.subject == subject]
+    if table.product is None or all(m.product is None for m in measured):
+        return None
+    found = combine_products(releases, product, table.product, rows=batch.row_count, partial=True)
+    if not np.isfinite(found.stderr).all():
+        return None
+    if any(m.product is None for m in measured):
+        cells = _combine_listed(releases, batch, [k], "least squares", nonnegative=False, partial=True)
+        rows, peaks = table.rows, table.row_peaks
+        if np.sum(np.square(cells.stderr[rows] / peaks)) < np.sum(np.square(found.stderr[rows] / peaks)):
+            return None
+    return found
+
+
+def _combine_listed(
+    releases: Sequence[Release],
+    batch: CompiledBatch,
+    places: Sequence[int],
+    inference: Inference,
+    *,
+    nonnegative: bool,
+    partial: bool,
+) -> Estimate:
+    """The tables of a batch whose cells are listed."""
+    pairs = [(batch.scans[k], batch.tables[k]) for k in places]
+    tables = [table for _, table in pairs if isinstance(table, TableWorkload)]
+    scans = [scan for scan, _ in pairs if isinstance(scan, Scan)]
+    common = [_common_cells(scan, table, releases) for scan, table in zip(scans, tables, strict=True)]
     estimate = estimate_from(
         [c.table for c in common],
         [c.stack or () for c in common],
@@ -71,19 +137,15 @@ def combine(
         partial=partial,
     )
     cells = tuple(
-        c.in_batch_cells(x, table.matrix.shape[1])
-        for c, x, table in zip(common, estimate.cells, batch.tables, strict=True)
+        c.in_batch_cells(x, table.matrix.shape[1]) for c, x, table in zip(common, estimate.cells, tables, strict=True)
     )
-    used = np.zeros(len(releases), dtype=np.bool_)
-    for mask in estimate.used:
-        used[: len(mask)] |= mask
-    values = estimate.values if public is None else estimate.values + public
-    return replace(estimate, values=values, cells=cells, used=(used,))
+    return replace(estimate, cells=cells)
 
 
 def check_size(releases: Sequence[Release], batch: CompiledBatch) -> None:
     """Refuse what is too large for the centre of the likelihood: a function of what was asked and not of any value."""
     for scan, table in zip(batch.scans, batch.tables, strict=True):
+        assert isinstance(scan, Scan) and isinstance(table, TableWorkload)  # see Ask.is_plain
         stack = _common_cells(scan, table, releases).stack
         likelihood.check_size(0 if stack is None else len(stack.answers), len(table.rows))
 
@@ -103,8 +165,20 @@ def cell_frame(
 ) -> pd.DataFrame:
     """The estimated counts of a batch's cells, each with its error."""
     columns: dict[str, list[Any]] = {name: [] for name in ("table", "label", "count", "stderr")}
-    counts = combine(releases, batch, inference=inference, nonnegative=nonnegative).cells
-    for scan, table, count in zip(batch.scans, batch.tables, counts, strict=True):
+    listed = [k for k, table in enumerate(batch.tables) if isinstance(table, TableWorkload)]
+    found = _combine_listed(releases, batch, listed, inference, nonnegative=nonnegative, partial=True)
+    counts = iter(found.cells)
+    for scan, table in zip(batch.scans, batch.tables, strict=True):
+        cells = batch.workload.cells[scan.columns]
+        columns["table"] += [cell.table for cell in cells]
+        columns["label"] += [cell.label for cell in cells]
+        if isinstance(scan, ProductScan) and isinstance(table, ProductTable):
+            points = _every_point(table)
+            of_points = combine_products(releases, scan, points, rows=len(points.rows), partial=True)
+            columns["count"] += of_points.values.tolist()
+            columns["stderr"] += of_points.stderr.tolist()
+            continue
+        assert isinstance(scan, Scan) and isinstance(table, TableWorkload)
         n = table.matrix.shape[1]
         single = replace(table, matrix=np.eye(n), rows=np.arange(n, dtype=np.int64))
         common = _common_cells(scan, single, releases)
@@ -116,10 +190,7 @@ def cell_frame(
             nonnegative=nonnegative,
             partial=True,
         )
-        cells = batch.workload.cells[scan.columns]
-        columns["table"] += [cell.table for cell in cells]
-        columns["label"] += [cell.label for cell in cells]
-        columns["count"] += count.tolist()
+        columns["count"] += next(counts).tolist()
         columns["stderr"] += estimate.stderr.tolist()
     return pd.DataFrame(
         {
@@ -129,6 +200,20 @@ def cell_frame(
             "stderr": np.array(columns["stderr"], dtype=np.float64),
         }
     )
+
+
+def _every_point(table: ProductTable) -> ProductTable:
+    """In place of the rows of a table, the counts of the points of every set of axes that its rows name."""
+    groups: list[ProductRows] = []
+    total = 0
+    identities = [np.eye(size) for size in table.products.sizes]
+    for axes in dict.fromkeys(group.axes for group in table.products.groups):
+        count = table.products.points(axes)
+        groups.append(ProductRows(axes, tuple(identities[a] for a in axes), np.arange(total, total + count)))
+        total += count
+    rows = np.arange(total, dtype=np.int64)
+    one = csr_array((np.ones(total), rows, np.arange(total + 1)), shape=(total, total))
+    return ProductTable(replace(table.products, groups=tuple(groups)), rows, one)
 
 
 def _common_cells(scan: Scan, table: TableWorkload, releases: Sequence[Release]) -> _CommonCells:
@@ -188,7 +273,7 @@ def _nearest_first(target: Grid, releases: Sequence[Release]) -> list[tuple[Grid
     by_grid: dict[bytes, tuple[Grid, Measured]] = {}
     for number, release in enumerate(releases):
         for measurement, grid in zip(release.measurements, release.grids, strict=True):
-            if grid.subject == target.subject:
+            if grid.subject == target.subject and measurement.entries <= _ENTRIES:
                 by_grid.setdefault(grid.key, (grid, []))[1].append((number, measurement))
     axes = {axis.key for axis in target.axes}
 

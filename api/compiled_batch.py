@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.engine import TableWorkload, table_workload
+from tacit.engine import TableWorkload
 from tacit.engine.accounting.terms import NO_UNIT
 from tacit.engine.measures import Measure, measured, row_scales
+from tacit.engine.mechanism.product_table import ProductTable
+from tacit.engine.product_workload import ProductRows, ProductWorkload
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.names import folded
 from tacit.sql.present import is_number, rows_used
-from tacit.sql.scan import Scan
-from tacit.sql.workload import Linear, Output, Stacked, Workload
+from tacit.sql.product_scan import ProductScan
+from tacit.sql.scan import UNIT, Scan, SummedColumn
+from tacit.sql.workload import Linear, Output, Stacked, TablePart, Workload
 
 from .errors import NotSupportedError, ProgrammingError
 from .request import WIDEST_WEIGHTS, Ask
@@ -30,12 +33,14 @@ class CompiledBatch:
     """A batch after compilation. Data-free: a function of the SQL, the catalog and the policy."""
 
     workload: Workload
-    scans: tuple[Scan, ...]
+    scans: tuple[Scan | ProductScan, ...]
     """How to count each private table that matters to the batch."""
-    tables: tuple[TableWorkload, ...]
+    products: tuple[ProductScan | None, ...]
+    """For each of ``scans``, how a few columns of the table are counted, where its rows are products of columns."""
+    tables: tuple[TableWorkload | ProductTable, ...]
     """For each of ``scans``, the rows of the workload that are left to measure on it."""
-    public: tuple[Scan, ...]
-    """The scans of public tables: read freely, without noise."""
+    public: tuple[TablePart, ...]
+    """Public tables: read freely, without noise."""
     weights: Floats | None
     """Per row of the workload."""
     measure: Measure = "total"
@@ -44,8 +49,14 @@ class CompiledBatch:
     @property
     def fingerprint(self) -> str:
         """Of what the batch measures, and of the state of the tables that it measures it on."""
-        measured = [table.rows.tolist() for table in self.tables]
-        return hashlib.sha256(f"{self.workload.fingerprint} {measured}".encode()).hexdigest()
+        if all(isinstance(table, TableWorkload) for table in self.tables):
+            measured = [table.rows.tolist() for table in self.tables]
+            return hashlib.sha256(f"{self.workload.fingerprint} {measured}".encode()).hexdigest()
+        digest = hashlib.sha256(self.workload.fingerprint.encode())
+        for table in self.tables:
+            digest.update(f"{len(table.rows)} ".encode())
+            digest.update(np.ascontiguousarray(table.rows, dtype="<i8").tobytes())
+        return digest.hexdigest()
 
     @property
     def units(self) -> dict[str, str]:
@@ -55,7 +66,12 @@ class CompiledBatch:
 
     @property
     def row_count(self) -> int:
-        return int(self.workload.matrix.shape[0])
+        return self.workload.row_count
+
+    @property
+    def listed(self) -> tuple[TableWorkload, ...]:
+        """The tables of a batch whose cells are all listed."""
+        return tuple(table for table in self.tables if isinstance(table, TableWorkload))
 
     @property
     def to_measure(self) -> NDArray[np.bool_]:
@@ -75,7 +91,7 @@ class CompiledBatch:
         """What is made least, from the standard error of every row, divided by the row's largest entry and weighed."""
         scale = np.zeros(self.row_count)
         for table in self.tables:
-            scale[table.rows] = 1 / np.abs(table.matrix).max(axis=1)
+            scale[table.rows] = 1 / table.row_peaks
         weights = np.ones(self.row_count) if self.weights is None else self.weights
         rows = self.to_measure
         return measured((stderr * scale * row_scales(weights, self.measure))[rows], self.measure)
@@ -84,9 +100,17 @@ class CompiledBatch:
         """The same batch with some of its rows left to measure; the numbers of the rows stay."""
         if rows.all():
             return self
-        pairs = [(scan, _only(table, rows)) for scan, table in zip(self.scans, self.tables, strict=True)]
-        pairs = [(scan, table) for scan, table in pairs if table.rows.size]
-        return replace(self, scans=tuple(s for s, _ in pairs), tables=tuple(t for _, t in pairs))
+        listed = [
+            (scan, product, only)
+            for scan, product, table in zip(self.scans, self.products, self.tables, strict=True)
+            if (only := table.only(rows)).rows.size
+        ]
+        return replace(
+            self,
+            scans=tuple(scan for scan, _, _ in listed),
+            products=tuple(product for _, product, _ in listed),
+            tables=tuple(table for _, _, table in listed),
+        )
 
 
 def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> CompiledBatch:
@@ -94,36 +118,104 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
 
     Every scan is rehearsed on rows of tacit's own making: a scan that can fail must fail before the charge.
     """
-    workload = compile_batch(ask.batch, catalog, ask.params, limits)
+    workload = compile_batch(ask.batch, catalog, ask.params, limits if ask.is_plain else with_matrix(limits))
     for scan in workload.scans:
         _check_joins(source, scan)
         source.rehearse(scan)
-    pairs = [
-        (scan, table_workload(workload.matrix[:, scan.columns], rows_per_unit=scan.rows_per_unit, one_row=scan.one_row))
-        for scan in workload.scans
-        if not scan.table.public
-    ]
-    pairs = [(scan, table) for scan, table in pairs if table.rows.size]
+    private = [(part, _table(part, workload)) for part in workload.tables if not part.scan.table.public]
+    private = [(part, table) for part, table in private if table.rows.size]
+    if not ask.is_plain and any(isinstance(table, ProductTable) for _, table in private):
+        raise NotSupportedError(
+            "strategy=, objective=, inference= and nonnegative= are for batches whose cells can be listed, and this "
+            "one has too many\nhint: leave them out, or ask about fewer columns at a time"
+        )
     return CompiledBatch(
         workload=workload,
-        scans=tuple(scan for scan, _ in pairs),
-        tables=tuple(table for _, table in pairs),
-        public=tuple(scan for scan in workload.scans if scan.table.public),
+        scans=tuple(part.scan for part, _ in private),
+        products=tuple(None if part.product is None else part.product.scan for part, _ in private),
+        tables=tuple(table for _, table in private),
+        public=tuple(part for part in workload.tables if part.scan.table.public),
         weights=_row_weights(workload, ask),
         measure="total" if ask.objective == "relative" else ask.objective,
     )
 
 
+def with_matrix(limits: Limits) -> Limits:
+    """Every table that can have a matrix gets one: some strategies and estimates are for listed cells only."""
+    return replace(limits, dense_cells=limits.cells)
+
+
+def _table(part: TablePart, workload: Workload) -> TableWorkload | ProductTable:
+    """The rows of one table that are not zero, as the engine sees them."""
+    if part.matrix is None:
+        products = _products(part, workload, part.rows)
+        assert products is not None
+        return products
+    counted = part.matrix.any(axis=1)
+    rows = part.rows[counted]
+    assert isinstance(part.scan, Scan)
+    return TableWorkload(
+        np.ascontiguousarray(part.matrix if counted.all() else part.matrix[counted]),
+        rows,
+        part.scan.rows_per_unit,
+        part.scan.one_row,
+        _products(part, workload, rows),
+    )
+
+
+def _products(part: TablePart, workload: Workload, rows: NDArray[np.int64]) -> ProductTable | None:
+    product = part.product
+    if product is None:
+        return None
+    combination = workload.combine[rows].copy()
+    combination.data[np.isin(combination.indices, product.zero)] = 0.0
+    combination.eliminate_zeros()
+    counted = np.diff(combination.indptr) > 0
+    summed = [axis for axis, one in enumerate(product.scan.axes) if isinstance(one.columns, SummedColumn)]
+    asked_by = _statements(workload)
+    workload_of_products = ProductWorkload(
+        product.sizes,
+        tuple(ProductRows(g.axes, g.factors, g.rows, int(asked_by[g.rows].min())) for g in product.groups),
+        product.scan.rows_per_unit,
+        frozenset(summed),
+        UNIT if summed else 1,
+    )
+    return ProductTable(workload_of_products, rows[counted], combination[np.flatnonzero(counted)])
+
+
+def _statements(workload: Workload) -> NDArray[np.int64]:
+    """The first statement that uses each row of the aggregates."""
+    of_row = np.full(workload.row_count, len(workload.queries), dtype=np.int64)
+    for number, query in reversed(list(enumerate(workload.queries))):
+        of_row[rows_used(query)] = number
+    first = np.full(workload.combine.shape[1], len(workload.queries), dtype=np.int64)
+    np.minimum.at(first, workload.combine.indices, np.repeat(of_row, np.diff(workload.combine.indptr)))
+    return first
+
+
 def read_public(source: Source, batch: CompiledBatch) -> Floats:
     """What public tables add to every row of the workload, exactly."""
     rows = np.zeros(batch.row_count)
-    for scan in batch.public:
-        counts = source.count(scan, bytes(32)).astype(np.float64) / scan.one_row
-        rows += batch.workload.matrix[:, scan.columns] @ counts
+    for part in batch.public:
+        rows[part.rows] = exact_rows(source, batch.workload, part, bytes(32))
     return rows
 
 
-def _check_joins(source: Source, scan: Scan) -> None:
+def exact_rows(source: Source, workload: Workload, part: TablePart, salt: bytes) -> Floats:
+    """The exact rows of one table: for public tables, and for the curator's tests."""
+    if part.matrix is not None:
+        assert isinstance(part.scan, Scan)
+        return np.asarray(part.matrix @ (source.count(part.scan, salt).astype(np.float64) / part.scan.one_row))
+    product = part.product
+    assert product is not None
+    scans = [product.scan.marginal(axes) for axes in product.column_sets]
+    counts = [x / scan.one_row for x, scan in zip(source.count_all(scans, salt), scans, strict=True)]
+    values = np.zeros(workload.combine.shape[1])
+    product.aggregate_rows(dict(zip(product.column_sets, counts, strict=True)), values)
+    return np.asarray(workload.combine[part.rows] @ values)
+
+
+def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
     """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
     for _, join in scan.joins:
         key = tuple(column for _, column in join.on)
@@ -146,13 +238,13 @@ def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
         of_query = of_query / sizes**2
     elif ask.weights is None:
         return None
-    of_row = np.zeros(workload.matrix.shape[0])
+    of_row = np.zeros(workload.row_count)
     for weight, query in zip(of_query, workload.queries, strict=True):
         rows = rows_used(query)
         of_row[rows] = np.maximum(of_row[rows], weight)
     if ask.objective != "relative":
         return np.where(of_row > 0, of_row, 1.0)
-    of_row *= np.square(np.abs(workload.matrix).max(axis=1, initial=0.0))
+    of_row *= np.square(_row_peaks(workload))
     counted = of_row > 0
     largest, smallest = np.max(of_row, initial=0.0), np.min(of_row, where=counted, initial=np.inf)
     if largest > smallest * WIDEST_WEIGHTS:
@@ -199,6 +291,10 @@ def _is_linear(output: Output) -> bool:
     return isinstance(output, Linear)
 
 
-def _only(table: TableWorkload, rows: NDArray[np.bool_]) -> TableWorkload:
-    inside = rows[table.rows]
-    return replace(table, matrix=table.matrix[inside], rows=table.rows[inside])
+def _row_peaks(workload: Workload) -> Floats:
+    """The largest entry of every row of the workload, in size."""
+    peaks = np.zeros(workload.row_count)
+    for part in workload.tables:
+        table = _table(part, workload)
+        peaks[table.rows] = table.row_peaks
+    return peaks

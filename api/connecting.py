@@ -18,9 +18,11 @@ from .binding import terms_of
 from .budget import LedgerAccess, Store
 from .connection import Connection
 from .errors import InterfaceError, OperationalError, PolicyError
+from .plan_store import Plans, folder_for
 from .policy import Cap, Policy, load_policy
 from .policy_catalog import build_catalog
 from .policy_section import suggestion
+from .pricing import Pricer
 from .process import memory_ledgers
 from .request import Number
 from .session import Session
@@ -67,7 +69,8 @@ def connect(
     except BaseException:
         source.close()
         raise
-    session = Session(source=source, schema=catalog, limits=rules.limits, access=access)
+    plans = Plans(folder_for(_place(source, ledger)))
+    session = Session(source, catalog, rules.limits, access, Pricer(plans))
     return Connection(session, each if each is not None else rules.spend)
 
 
@@ -101,12 +104,18 @@ def _caps(policy: Policy, asked: Cap) -> tuple[Cap, Cap]:
     return whole, Cap(asked.epsilon or whole.epsilon, whole.delta if asked.delta is None else asked.delta)
 
 
-def _store(source: Source, ledger: str | os.PathLike[str] | None) -> Store:
+def _place(source: Source, ledger: str | os.PathLike[str] | None) -> Path | None:
+    """The file of the ledger; None for one in memory."""
     if ledger is not None:
-        place = Path(ledger)
-    elif source.path is not None:  # resolved, because a link to the database must not be a second budget over its rows
-        place = Path(f"{source.path.resolve()}.ledger")
-    else:
+        return Path(ledger)
+    if source.path is not None:  # resolved, because a link to the database must not be a second budget over its rows
+        return Path(f"{source.path.resolve()}.ledger")
+    return None
+
+
+def _store(source: Source, ledger: str | os.PathLike[str] | None) -> Store:
+    place = _place(source, ledger)
+    if place is None:
         return _memory_store(source.memory or "")
 
     def find() -> Ledger | None:

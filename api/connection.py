@@ -110,6 +110,10 @@ class Connection:
         What was released before is used, and only what it does not tell as exactly as asked
         is bought; ``refresh`` buys new noise for the whole batch all the same.
 
+        ``plan_seconds`` bounds the search for the questions, which ends then with the best so far. Plans are kept
+        beside the ledger, or in the folder that the environment variable ``TACIT_CACHE`` names: the same batch is
+        planned once, whatever ε it is asked at.
+
         Guarantee: that of ``pipeline.answer``.
         """
         return pipeline.answer(self._session, ask)

@@ -89,7 +89,7 @@ def price(ask: Ask, batch: CompiledBatch) -> StagedPurchase:
     weights = batch.weights
     if weights is not None and (weights == weights[0]).all():
         weights = None  # they count by their ratios, so equal ones are none
-    plan = plan_in_stages(batch.tables, ask.strategy, weights)
+    plan = plan_in_stages(batch.listed, ask.strategy, weights)
     parts = ["chosen by the data", ask.strategy, batch.fingerprint, None if weights is None else weights.tolist()]
     fingerprint = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     purchase = StagedPurchase(batch, plan, ask.epsilon, fingerprint)
@@ -121,7 +121,7 @@ def answer(
         paid, cost = Amount(charge.epsilon, charge.delta), charge.cost
     estimate = estimate_unpredicted(
         purchase.plan.name,
-        batch.tables,
+        batch.listed,
         unpack_staged(payload, purchase.plan.name),
         rows=batch.row_count,
         nonnegative=ask.nonnegative,

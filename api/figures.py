@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Estimate, ratio
-from tacit.engine.inference.intervals import joint_stretch, longest_reach
+from tacit.engine.inference.intervals import joint_stretch
 from tacit.engine.inference.ranges import directions, factors, ranges, slopes
+from tacit.engine.mechanism.widths import longest_reach
 from tacit.sql.present import compute, exact_values, leaf_values, linear_values
 from tacit.sql.workload import Computed, Linear, Output, Query, Ratio, Stacked
 

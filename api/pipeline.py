@@ -16,12 +16,13 @@ from tacit.engine import Amount, Charge, Ledger, Measurement, data_dependent_str
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql import Source
 from tacit.sql.present import rehearse
+from tacit.sql.scan import Scan
 
 from . import dependent
 from .answers import Answers, frame, key_frames
 from .combine import cell_frame, combine, contributing
 from .compiled_batch import CompiledBatch, read_public
-from .errors import BudgetError
+from .errors import BudgetError, InternalError
 from .explain import Plan, free_plan, predicted_plan
 from .pricing import Purchase
 from .releases import Release, StoredReleases, read, total, write
@@ -52,7 +53,7 @@ def answer(session: Session, ask: Ask) -> Answers:
     if ledger.salt != salt:  # another process began the ledger meanwhile: the tables' versions have other names in it
         return answer(session, ask)
     if ask.strategy in data_dependent_strategies():
-        counts = partial(count, session.source, batch, ledger.salt)
+        counts = partial(count, session.source, _listed(batch), ledger.salt)
         return dependent.answer(session, ask, batch, public, keys, ledger, counts)
     whole = session.price(ask, batch)
     decision = admit(session, ledger, _decisions(session, ask, whole, ledger))
@@ -115,6 +116,11 @@ def _decisions(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | Non
     """The ways to answer; one whose estimate would be refused is refused here, before a read or a charge is entered."""
     stored = stored_releases(session, ask, whole, ledger)
     for decision in decisions(ask, whole, stored, partial(session.price, ask)):
+        asks_products = decision.purchase is not None and decision.purchase.asks_products
+        if asks_products and not decision.determines(whole.batch):
+            decision = Decision((), whole)  # what is stored leaves no room for what is bought: the batch by itself
+            if not decision.determines(whole.batch):
+                raise InternalError("the plan of this batch does not answer it; nothing was charged")
         decision.check_inference(whole.batch, ask.inference)
         yield decision
 
@@ -156,8 +162,11 @@ def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
     What comes back may be an older charge that covers this one and was never released; then it costs nothing.
 
     Guarantee: what a ledger has added up speaks of one kind of neighbours, because it is bound to one policy, which the
-    transaction of the charge compares with this connection's (``Ledger.under``).
+    transaction of the charge compares with this connection's (``Ledger.under``). Column
+    sets that the plan chose are rehearsed first.
     """
+    if purchase.asks_products:
+        session.source.rehearse_all(purchase.scans)
     return ledger.charge(purchase.request(session.access))
 
 
@@ -167,14 +176,19 @@ def release(source: Source, ledger: Ledger, purchase: Purchase, paid: Charge) ->
     Guarantee: called sealed, so nothing of the exact counts outlives it, whatever goes wrong in it. What is returned
     was read back from the ledger.
     """
-    drawn = draw(purchase, paid, count(source, purchase.batch, ledger.salt))
-    payload = ledger.store(paid.id, *write(purchase.batch.scans, drawn))
+    drawn = draw(purchase, paid, count(source, purchase.scans, ledger.salt))
+    payload = ledger.store(paid.id, *write(purchase.scans, drawn))
     return read(payload, Amount(paid.epsilon, paid.delta), paid.id)
 
 
-def count(source: Source, batch: CompiledBatch, salt: bytes) -> list[NDArray[Any]]:
-    """The exact unit counts of every private table in the batch: the one read of private rows."""
-    return [source.count(scan, salt) for scan in batch.scans]
+def count(source: Source, scans: Sequence[Scan], salt: bytes) -> list[NDArray[Any]]:
+    """The exact unit counts of every scan: the one read of private rows, in one pass over each table."""
+    return list(source.count_all(scans, salt))
+
+
+def _listed(batch: CompiledBatch) -> list[Scan]:
+    """The scans of a batch whose cells are listed."""
+    return [scan for scan in batch.scans if isinstance(scan, Scan)]
 
 
 def draw(purchase: Purchase, paid: Charge, counts: Sequence[NDArray[Any]]) -> tuple[Measurement, ...]:

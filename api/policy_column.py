@@ -44,6 +44,10 @@ class ColumnPolicy:
     values: tuple[Scalar, ...] | None = None
     other: str | None = None
     """The label of the group of all values that are not listed; ``None`` without such a group."""
+    complete: bool = False
+    """Whether rows hold none but the listed values; one that does all the same is read as one that is listed."""
+    not_null: bool = False
+    """Whether no row holds NULL; one that does all the same is read as if its value lay before all others."""
     min: Scalar | None = None
     max: Scalar | None = None
     type: str | None = None
@@ -70,6 +74,8 @@ def read_column(raw: Any, place: Place) -> ColumnPolicy:
     return ColumnPolicy(
         values=_read_values(section) if "values" in section else None,
         other=_read_other(section),
+        complete=_read_complete(section),
+        not_null=section.flag("not_null"),
         min=section.get("min"),
         max=section.get("max"),
         type=section.get("type"),
@@ -85,7 +91,8 @@ def declared_column(declared: ColumnPolicy, column: SourceColumn, place: Place) 
         domain = _range(declared, column, place)
     else:
         domain = _schema_domain(column)
-    return Column(name=column.name, type=column.type, nullable=column.nullable, domain=domain, recast=column.recast)
+    nullable = column.nullable and not declared.not_null
+    return Column(name=column.name, type=column.type, nullable=nullable, domain=domain, recast=column.recast)
 
 
 def _read_values(section: Section) -> tuple[Scalar, ...]:
@@ -116,12 +123,21 @@ def _read_other(section: Section) -> str | None:
     return label
 
 
+def _read_complete(section: Section) -> bool:
+    complete = section.flag("complete")
+    if complete and "values" not in section:
+        section.refuse("complete", "needs the list of values that is complete", 'write values = ["a", "b"] as well')
+    if complete and section.get("other", False) is not False:
+        section.refuse("complete", "contradicts other: a complete list leaves nothing else", "keep one of the two")
+    return complete
+
+
 def _schema_domain(column: SourceColumn) -> Values | Range | None:
     """What the schema itself declares; where it is not trusted, that is no more than BOOLEAN, a fact about SQL."""
     if _family(column.type) == "boolean":
         return Values((False, True), None)
     if column.enum is not None:
-        return Values(tuple(column.enum), None)
+        return Values(tuple(column.enum), None, complete=True)
     low: Any = column.minimum
     high: Any = column.maximum
     return None if low is None or high is None or low > high else Range(low, high)
@@ -144,7 +160,8 @@ def _values(declared: ColumnPolicy, column: SourceColumn, place: Place) -> Value
             )
     if family in ("integer", "number", "text"):
         _check_held(values, column, family, place, "values")
-    return Values(values, declared.other)
+    every_label = column.enum is not None and declared.other is None and set(column.enum) <= set(values)
+    return Values(values, declared.other, declared.complete or every_label)
 
 
 def _range(declared: ColumnPolicy, column: SourceColumn, place: Place) -> Range:

@@ -10,11 +10,16 @@ from typing import Any
 
 from tacit.engine import Amount, ChargeRequest, JointPlan, PlanOptions, choose_plan, choose_plan_for_error, plan_release
 from tacit.engine.mechanism.plan import predicted_measurements
+from tacit.engine.mechanism.stored_plan import PlanStore, SearchTerms
+from tacit.engine.mechanism.table_plan import ProductPlan
 from tacit.sql.refine import grid_of
+from tacit.sql.scan import Scan
 
 from .budget import LedgerAccess
 from .compiled_batch import CompiledBatch, computed_queries
 from .errors import NotSupportedError, PrivacyParameterError
+from .plan_store import Plans
+from .progress_line import ProgressLine
 from .releases import Release
 from .request import Ask
 
@@ -40,9 +45,27 @@ class Purchase:
         """The same rows by the same plan for another ε."""
         return replace(self, epsilon=epsilon)
 
+    @property
+    def asks_products(self) -> bool:
+        """Whether the plan chose which columns to count."""
+        return any(isinstance(part, ProductPlan) for part in self.plan.parts)
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        """What is counted, one scan for each block of questions of the plan."""
+        scans: list[Scan] = []
+        for scan, product, part in zip(self.batch.scans, self.batch.products, self.plan.parts, strict=True):
+            if isinstance(part, ProductPlan):
+                assert product is not None
+                scans += [product.marginal(lattice.axes) for lattice in part.lattices]
+            else:
+                assert isinstance(scan, Scan)
+                scans.append(scan)
+        return tuple(scans)
+
     def predicted(self) -> Release:
         """The release that the purchase will be, with zeros for its values: enough to predict errors."""
-        grids = tuple(grid_of(scan) for scan in self.batch.scans)
+        grids = tuple(grid_of(scan) for scan in self.scans)
         return Release(self.cost, predicted_measurements(self.plan, self.epsilon, self.delta), grids)
 
     def request(self, access: LedgerAccess) -> ChargeRequest:
@@ -54,10 +77,14 @@ class Purchase:
 class Pricer:
     """Prices batches, and remembers the last few plans: ``answer`` after ``explain`` does not search again.
 
+    What was searched for is kept by the workload (``plan_store``), so that another ε, ``error=`` or ``refresh=True``
+    does not search again either; what depends on ε is computed from it.
+
     Threads take turns on a connection, so nobody else uses its pricer meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: PlanStore | None = None) -> None:
+        self._store = Plans() if store is None else store
         self._plans: dict[str, tuple[JointPlan, Decimal]] = {}
 
     def price(self, ask: Ask, batch: CompiledBatch, rule: str) -> Purchase:
@@ -70,12 +97,14 @@ class Pricer:
         weights = None if batch.weights is None else batch.weights.tolist()  # by row: queries can share rows
         key = _hash(
             *(batch.fingerprint, str(ask.epsilon), str(ask.delta), ask.noise_width),
-            *(ask.confidence if ask.error else None, weights, ask.strategy, rule, batch.measure),
+            *(ask.confidence if ask.error else None, weights, ask.strategy, rule, batch.measure, ask.plan_seconds),
         )
         if key not in self._plans:
             if len(self._plans) >= _STORED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            self._plans[key] = _plan(ask, batch, rule)
+            with ProgressLine() as line:
+                terms = SearchTerms(ask.plan_seconds, self._store, line.note, line.tick)
+                self._plans[key] = _plan(ask, batch, rule, terms)
         plan, epsilon = self._plans[key]
         # A charge never released is taken up by the same plan only: the ledger also compares L with what is on record,
         # because another ε may have another L.
@@ -84,8 +113,8 @@ class Pricer:
         return Purchase(batch, plan, epsilon, ask.delta, fingerprint)
 
 
-def _plan(ask: Ask, batch: CompiledBatch, rule: str) -> tuple[JointPlan, Decimal]:
-    options = PlanOptions(batch.weights, ask.strategy, batch.row_count, batch.measure)
+def _plan(ask: Ask, batch: CompiledBatch, rule: str, terms: SearchTerms) -> tuple[JointPlan, Decimal]:
+    options = PlanOptions(batch.weights, ask.strategy, batch.row_count, batch.measure, terms)
     gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
     if ask.noise_width is None:
         assert ask.epsilon is not None

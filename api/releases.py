@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tacit.engine import Amount, Ledger, Measurement, pack
 from tacit.engine.accounting.amounts import exact_sum
 from tacit.engine.mechanism.measurement import unpack_with_cells
+from tacit.sql.product_scan import ProductScan
 from tacit.sql.refine import Grid, grid_of, subject_of
 from tacit.sql.scan import Scan
 
@@ -46,9 +47,7 @@ def read(payload: bytes, cost: Amount, charge: int, analyst: str | None = None) 
     """What ``write`` wrote."""
     measurements, described = unpack_with_cells(payload)
     grids = tuple(Grid.from_json(cells) for cells in described)
-    if len(grids) != len(measurements) or any(
-        m.L_int.shape[1] != g.cells for m, g in zip(measurements, grids, strict=True)
-    ):
+    if len(grids) != len(measurements) or any(m.cells != g.cells for m, g in zip(measurements, grids, strict=True)):
         raise LedgerError("a stored release is damaged and cannot be read")
     return Release(cost, measurements, grids, charge, analyst)
 
@@ -59,7 +58,7 @@ class ReleaseCache:
     def __init__(self) -> None:
         self._by_subject: dict[str, dict[int, Release]] = {}
 
-    def about(self, ledger: Ledger, scans: Sequence[Scan]) -> tuple[Release, ...]:
+    def about(self, ledger: Ledger, scans: Sequence[Scan | ProductScan]) -> tuple[Release, ...]:
         """Every stored release of these tables in their present state, oldest first."""
         releases: dict[int, Release] = {}
         for scan in scans:

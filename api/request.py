@@ -49,11 +49,23 @@ class Ask:
     integer: bool = False
     refresh: bool = False
     """Buy new noise for the whole batch, whatever was released about it before."""
+    plan_seconds: float | None = None
+    """How long to search for a plan."""
 
     @property
     def names_budget(self) -> bool:
         """Whether the caller said what to spend."""
         return self.epsilon is not None or self.error is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether cells need not be listed: named strategies, other measures and other estimates go through each."""
+        return (
+            self.strategy is None
+            and self.objective in ("total", "relative")
+            and self.inference == "least squares"
+            and not self.nonnegative
+        )
 
     @property
     def noise_width(self) -> float | None:
@@ -77,6 +89,7 @@ def ask(
     nonnegative: bool = False,
     integer: bool = False,
     refresh: bool = False,
+    plan_seconds: float | None = None,
 ) -> Ask:
     """The arguments of ``explain`` and ``answer``, checked before anything is compiled."""
     if not isinstance(batch, (str, list, tuple)):
@@ -130,7 +143,21 @@ def ask(
         nonnegative=bool(nonnegative),
         integer=bool(integer),
         refresh=bool(refresh),
+        plan_seconds=None if plan_seconds is None else _seconds(plan_seconds),
     )
+
+
+def _seconds(value: Any) -> float:
+    try:
+        seconds = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ProgrammingError(
+            "plan_seconds= must be a finite number of seconds, not below 0\n"
+            "hint: plan_seconds=2, or leave it out to let the search end by itself"
+        )
+    return seconds
 
 
 def _check_text(values: Any, what: str) -> None:

@@ -53,6 +53,11 @@ class Decision:
         """What the answer's errors will be, from the code that combines releases, over values that are all zero."""
         return combine(self._releases, batch, inference=inference)
 
+    def determines(self, batch: CompiledBatch) -> bool:
+        """Whether the answer follows from what is used and bought: else nothing may be charged for it."""
+        estimate = combine(self._releases, batch, partial=True)
+        return bool(np.isfinite(estimate.stderr).all())
+
     def check_inference(self, batch: CompiledBatch, inference: Inference) -> None:
         """Refuse, before anything is charged, an inference that is not for so much."""
         if inference == "likelihood":

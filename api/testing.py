@@ -7,6 +7,8 @@ around that refusal; a process boundary is what stops it.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.sql import compile_batch
 from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
-from tacit.sql.workload import Workload
+from tacit.sql.scan import Scan
+from tacit.sql.workload import TablePart, Workload
 
 from .answers import assemble, frame_names
+from .compiled_batch import exact_rows
 from .connection import Connection, guarded
 from .errors import InterfaceError, OperationalError
 from .request import Batch, Params
@@ -28,7 +32,8 @@ def unit_counts(con: Connection, batch: Batch, params: Params = None) -> NDArray
     """EXACT unit counts x of the batch's cells: NOT PRIVATE, for the curator's tests only.
 
     ``Workload.matrix @ x`` are the exact answers. int64 where rows are counted whole; float64 where a batch
-    sums a column, because a row then is split between the two ends of its clamp.
+    sums a column, because a row then is split between the two ends of its clamp. Where the cells are too many to list,
+    x has those of ``Workload.cells``: of every set of columns that a query names, one set after the other.
     """
     return _counts(con, _compile(con, batch, params))
 
@@ -40,7 +45,10 @@ def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[
     average of no rows is NaN.
     """
     workload = _compile(con, batch, params)
-    exact = workload.matrix @ _counts(con, workload).astype(np.float64)
+    exact = np.zeros(workload.row_count)
+    with _salt(con) as salt:
+        for part in workload.tables:
+            exact[part.rows] = exact_rows(con._session.source, workload, part, salt)
     frames = []
     for query in workload.queries:
         keys = key_frame(query)
@@ -63,18 +71,32 @@ def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
+    parts = []
+    with _salt(con) as salt:
+        source = con._session.source
+        for part in workload.tables:
+            scans = [part.scan] if isinstance(part.scan, Scan) else _column_sets(part)
+            parts += [(x, scan.one_row) for x, scan in zip(source.count_all(scans, salt), scans, strict=True)]
+    if all(one_row == 1 for _, one_row in parts):
+        return np.concatenate([x for x, _ in parts] or [np.zeros(0, dtype=np.int64)])
+    return np.concatenate([x / one_row for x, one_row in parts])
+
+
+def _column_sets(part: TablePart) -> list[Scan]:
+    assert part.product is not None
+    return [part.product.scan.marginal(axes) for axes in part.product.column_sets]
+
+
+@contextmanager
+def _salt(con: Connection) -> Iterator[bytes]:
+    """The salt that chooses a unit's rows, as releases will use it; whatever fails meanwhile says
+    nothing of the rows."""
     session = con._session
     with con._open():
         ledger = session.access.peek()
         if ledger is None and session.access.cap is not None:
-            ledger = session.access.open()  # the salt that chooses a unit's rows must be the one releases will use
-        salt = _NO_SALT if ledger is None else ledger.salt
-        whole = all(scan.one_row == 1 for scan in workload.scans)
-        x = np.zeros(workload.matrix.shape[1], dtype=np.int64 if whole else np.float64)
+            ledger = session.access.open()
         try:
-            for scan in workload.scans:
-                numerators = session.source.count(scan, salt)
-                x[scan.columns] = numerators if whole else numerators / scan.one_row
+            yield _NO_SALT if ledger is None else ledger.salt
         except Exception:
             raise OperationalError("the tables could not be read") from None
-        return x

@@ -38,6 +38,7 @@ from tacit.engine import (
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 from tacit.engine.mechanism.calibrate import analytic_sigma, laplace_scale
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.strategy import Privacy
 
 
@@ -140,7 +141,9 @@ def noise() -> None:
         whole, fixed = table_workload(W), table_workload(W, one_row=16)
         for epsilon in (1, 2, 4):
             plan, fine = choose_plan([whole], epsilon), choose_plan([fixed], epsilon)
-            B = plan.parts[0].lattice.B
+            (part,) = plan.parts
+            assert isinstance(part, TablePlan)
+            B = part.lattice.B
             errors = [B @ m.values - W @ x for m in (measure(plan, [x], epsilon)[0] for _ in range(300))]
             drawn = float(np.square(errors).sum(axis=1).mean())
             stated = plan.total_error(epsilon)

@@ -18,6 +18,7 @@ from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.data_dependent import DataDependent
 from tacit.engine.search.named import data_dependent_strategies, strategies
 from tacit.engine.search.optimize import optimize
+from tacit.engine.search.watch import Progress
 from tacit.engine.strategy import Privacy, Strategy
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MechanismRecord",
     "PlanOptions",
     "Privacy",
+    "Progress",
     "RatioAnswer",
     "StagedPlan",
     "StoredRelease",

@@ -1,11 +1,11 @@
-"""SQL text in, a workload matrix out; and the generated scan that builds the vector of unit counts.
+"""SQL text in, a workload out, as a matrix or as products; and the generated scan that counts units for it.
 
 The files in the order in which a batch meets them:
 
     parse, statement            the text cut into statements; spans and errors
     query, select               a statement, and one SELECT of it
     from_clause, joins          which rows it reads (relation: the result)
-    selection, grouping         what its clauses share, and its groups
+    selection, grouping         what its clauses share, and its groups (group_list: without a list of them)
     linear, aggregate           COUNT and SUM as rows of the workload
     released, arrangement       what is computed and sorted after the release
     predicate, regions          conditions as questions that cut columns
@@ -13,7 +13,9 @@ The files in the order in which a batch meets them:
     constants, literals         constants and parameters
     domains, declared           what the declared domains imply
     batch, compile, cells       all questions collected; cells and matrix
+    conjunction, products       conditions taken apart; products of small matrices where the cells cannot be listed
     workload, scan, refine      what is handed over, counted and compared
+    product_scan, scan_sets     a few columns of a table as a scan, and many such scans in one pass
     present                     frames from released values
     dialect, backends           the engine: its SQL, its types, its rows (source)
 """
@@ -22,20 +24,26 @@ from .backends.duckdb.database import open_source
 from .catalog import Catalog, Column, Range, Table, Values
 from .compile import compile_batch
 from .parse import Limits
+from .product_scan import ProductScan
+from .products import ProductRows, ProductTable
 from .scan import Scan
 from .source import Source, SourceColumn, SourceTable
-from .workload import Workload
+from .workload import TablePart, Workload
 
 __all__ = [
     "Catalog",
     "Column",
     "Limits",
+    "ProductRows",
+    "ProductScan",
+    "ProductTable",
     "Range",
     "Scan",
     "Source",
     "SourceColumn",
     "SourceTable",
     "Table",
+    "TablePart",
     "Values",
     "Workload",
     "compile_batch",

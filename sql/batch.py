@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from scipy import sparse
 from tacit.errors import LimitError
 
 from .catalog import Catalog, Column, Table
@@ -13,8 +16,11 @@ from .parse import Limits
 from .regions import Attribute
 from .scan import Join, SummedColumn
 
-RowSpec = tuple[tuple[float, int], ...]
-"""A row of the workload as a combination of rows of aggregates: (weight, number of the aggregate's row)."""
+RowBlock = tuple[tuple[float, range], ...]
+"""Rows of the workload as combinations of aggregates: (weight, numbers of the aggregate's rows), sorted.
+
+An aggregate of one row is added to every row of the block; the others have as many rows as the block.
+"""
 
 
 class TableBatch:
@@ -26,7 +32,7 @@ class TableBatch:
         self.private = private
         self.joins: dict[Join, str] = {}
         """Public tables joined to the base, each with its label."""
-        self.aggregates: dict[GroupedAggregate, tuple[int, ...]] = {}
+        self.aggregates: dict[GroupedAggregate, range] = {}
         """Each distinct aggregate and the numbers of its rows."""
         self._attributes: dict[str, Attribute] = {}
         self._summed: dict[str, SummedColumn] = {}
@@ -48,9 +54,21 @@ class TableBatch:
         """
         attribute = self._attributes.get(column.name)
         if attribute is None:
-            attribute = self._attributes[column.name] = Attribute(column)
+            attribute = self._attributes[column.name] = Attribute(self._as_stored(column))
         same = attribute.column.reference == column.reference
         return attribute if same else self.attribute(_renamed(column, "another"))
+
+    def _as_stored(self, column: Column) -> Column:
+        """A stored column with what is declared of it in its own table.
+
+        What is declared of a view's column holds for the view's rows; the regions are for all rows of the table. And
+        where a public table has no match, its columns are NULL whatever it declares.
+        """
+        stored = None if column.expression else self.holder(column).column(column.own_name)
+        if stored is None:
+            return column
+        public = column.label in self.joins.values()
+        return replace(column, nullable=stored.nullable or public, domain=stored.domain)
 
     def holder(self, column: Column) -> Table:
         """The table that a stored column belongs to: the base, or what is joined to it."""
@@ -81,6 +99,10 @@ def _renamed(column: Column, how: str) -> Column:
     return replace(column, name=f"{column.name} {how}", expression=column.reference, inputs=column.stored)
 
 
+def _order(term: tuple[float, range]) -> tuple[float, int]:
+    return term[0], term[1].start
+
+
 class BatchReader:
     """The tables that a batch reads and the rows it asks for."""
 
@@ -88,8 +110,10 @@ class BatchReader:
         self.catalog = catalog
         self.params = params
         self.limits = limits
-        self.specs: dict[RowSpec, int] = {}
+        self.blocks: dict[RowBlock, range] = {}
         """The rows of the workload, in order."""
+        self.row_count = 0
+        """How many rows the workload has."""
         self.aggregate_rows = 0
         """How many rows all aggregates have together."""
         self._tables: dict[object, TableBatch] = {}
@@ -108,23 +132,45 @@ class BatchReader:
         base = left.joined(join)
         return self._tables.setdefault((base.table.key, base.private), base)
 
-    def rows_of(self, table: TableBatch, aggregate: GroupedAggregate) -> tuple[int, ...]:
+    def rows_of(self, table: TableBatch, aggregate: GroupedAggregate) -> range:
         """The numbers of an aggregate's rows; equal aggregates are one."""
-        if aggregate not in table.aggregates:
+        numbers = table.aggregates.get(aggregate)
+        if numbers is None:
             numbers = range(self.aggregate_rows, self.aggregate_rows + aggregate.size)
             self._check(numbers.stop)
-            table.aggregates[aggregate] = tuple(numbers)
+            table.aggregates[aggregate] = numbers
             self.aggregate_rows = numbers.stop
-        return table.aggregates[aggregate]
+        return numbers
 
-    def row(self, spec: RowSpec) -> int:
-        """The number of a row of the workload; equal rows are one."""
-        merged: dict[int, float] = {}
-        for weight, number in spec:
-            merged[number] = merged.get(number, 0.0) + weight
-        canonical = tuple(sorted((weight, number) for number, weight in merged.items()))
-        self._check(len(self.specs))
-        return self.specs.setdefault(canonical, len(self.specs))
+    def rows(self, terms: Sequence[tuple[float, range]]) -> range:
+        """The numbers of rows of the workload that combine aggregates; equal rows are one.
+
+        Rows of different blocks differ: a row's aggregates are those of its block, and within a block each row has
+        another row of the longest of them.
+        """
+        merged: dict[range, float] = {}
+        for weight, numbers in terms:
+            merged[numbers] = merged.get(numbers, 0.0) + weight
+        block = tuple(sorted(((weight, numbers) for numbers, weight in merged.items()), key=_order))
+        rows = self.blocks.get(block)
+        if rows is None:
+            rows = range(self.row_count, self.row_count + max(map(len, merged)))
+            self._check(rows.stop)
+            self.blocks[block] = rows
+            self.row_count = rows.stop
+        return rows
+
+    def combinations(self) -> sparse.csr_array:
+        """The rows of the workload over the rows of all aggregates."""
+        weights, rows, numbers = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for block, of_workload in self.blocks.items():
+            for weight, of_aggregate in block:
+                size = len(of_workload)
+                weights.append(np.full(size, weight))
+                rows.append(np.arange(of_workload.start, of_workload.stop))
+                numbers.append(of_aggregate.start + np.arange(size) * (len(of_aggregate) > 1))
+        entries = np.concatenate(weights), (np.concatenate(rows), np.concatenate(numbers))
+        return sparse.csr_array(entries, shape=(self.row_count, self.aggregate_rows))
 
     def _check(self, rows: int) -> None:
         if rows > self.limits.rows:

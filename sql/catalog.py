@@ -24,6 +24,8 @@ class Values:
 
     values: tuple[Any, ...]
     other: str | None = None
+    complete: bool = False
+    """Whether a row can hold nothing else; NULL is a matter of its own (``Column.nullable``)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ tags are found by a 64-bit hash and then compared, so that a collision of the ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -19,7 +21,7 @@ from tacit.errors import InternalError, LimitError
 from .catalog import Table
 from .parse import Limits
 from .predicate import ColumnQuestion, Predicate, evaluate
-from .regions import TRUE, Attribute, Regions, Truth, multiplier
+from .regions import TRUE, Regions, Truth, multiplier
 from .scan import Scan, SummedColumn, grid_shape
 from .workload import Cell
 
@@ -56,27 +58,26 @@ class TableCells:
 
     matrix: NDArray[np.float64]
     scan: Scan
-    first: Integers
-    """A grid point of every cell."""
 
 
 def build_cells(
     table: Table,
-    attributes: Sequence[Attribute],
+    regions: Sequence[Regions],
     summed: Sequence[SummedColumn],
     aggregates: Sequence[GroupedAggregate],
     first_column: int,
     limits: Limits,
+    most_cells: int | None = None,
 ) -> TableCells:
     """Evaluate the aggregates on the grid of regions and merge its points into cells.
 
-    The rows of the matrix are those of the aggregates, one aggregate after the other.
+    The rows of the matrix are those of the aggregates, one aggregate after the other. LimitError where it does not fit.
     """
-    grid = _RegionGrid(table, attributes, summed, limits)
+    grid = _RegionGrid(table, regions, summed, limits)
     tags = [grid.tags(aggregate) for aggregate in aggregates]
     cell_of, first = _merge(tags, grid.shape)
     rows = sum(aggregate.size for aggregate in aggregates)
-    if rows * len(first) > limits.entries:
+    if rows * len(first) > limits.entries or (most_cells is not None and len(first) > most_cells):
         raise LimitError(
             f"the batch would need a matrix of {rows:,} answers by {len(first):,} cells",
             hint="split it into several batches, or name fewer constants",
@@ -95,16 +96,17 @@ def build_cells(
         matrix[start + row, counted] = grid.weights(aggregate)[end]
         start += aggregate.size
     scan = Scan(table, slice(first_column, first_column + len(first)), grid.regions, tuple(summed), cell_of)
-    return TableCells(matrix, scan, first)
+    return TableCells(matrix, scan)
 
 
 class _RegionGrid:
     """The grid of regions: an axis per column and per summed column; arrays are as wide as the columns they mention."""
 
     def __init__(
-        self, table: Table, attributes: Sequence[Attribute], summed: Sequence[SummedColumn], limits: Limits
+        self, table: Table, regions: Sequence[Regions], summed: Sequence[SummedColumn], limits: Limits
     ) -> None:
-        self.regions: tuple[Regions, ...] = tuple(attribute.regions() for attribute in attributes)
+        self.regions = tuple(r for r in regions if r.count > 1)
+        """One region tells no rows apart: a NOT NULL column that is only asked whether it is NULL is no axis."""
         self.shape = grid_shape(self.regions, summed)
         size = 1
         for length in self.shape:
@@ -115,6 +117,7 @@ class _RegionGrid:
                 f"the batch cuts table {table.name} into {size:,} cells, more than {limits.cells:,} ({widths})",
                 hint="split it into batches that mention fewer columns at a time",
             )
+        self._whole = {r.column.name: r for r in regions if r.count == 1}
         self._axis = {r.column.name: axis for axis, r in enumerate(self.regions, start=1)}
         self._summed = {m.name: (axis, m) for axis, m in enumerate(summed, start=1 + len(self.regions))}
         self._known: dict[Predicate, Truth] = {}
@@ -162,6 +165,8 @@ class _RegionGrid:
         return truth
 
     def _asked(self, asks: ColumnQuestion) -> Truth:
+        if asks.attribute in self._whole:
+            return self._whole[asks.attribute].truths[asks.question].reshape((1,) * len(self.shape))
         axis = self._axis[asks.attribute]
         return self._along(axis, self.regions[axis - 1].truths[asks.question])
 
@@ -209,13 +214,17 @@ def _at(tag: Tags, points: tuple[Integers, ...]) -> Tags:
 
 
 class CellList(Sequence[Cell]):
-    """The cells in words; each is described when it is asked for, because there can be many."""
+    """The cells in words; each is described when it is asked for, because there can be many.
 
-    def __init__(self, parts: Sequence[TableCells]) -> None:
-        self._parts = tuple(parts)
+    ``scans`` makes them when they are wanted: the scan of a table, or of each of its column sets.
+    """
+
+    def __init__(self, sizes: Sequence[int], scan: Callable[[int], Scan]) -> None:
+        self._ends = [0, *itertools.accumulate(sizes)]
+        self._scan = scan
 
     def __len__(self) -> int:
-        return sum(len(part.first) for part in self._parts)
+        return self._ends[-1]
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...
@@ -225,16 +234,15 @@ class CellList(Sequence[Cell]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         place = range(len(self))[index]
-        part = next(p for p in self._parts if place < p.scan.columns.stop)
-        return _describe(part, place - part.scan.columns.start)
+        number = bisect_right(self._ends, place) - 1
+        return _describe(self._scan(number), place - self._ends[number])
 
 
-def _describe(part: TableCells, cell: int) -> Cell:
-    scan = part.scan
-    point = [int(i) for i in np.unravel_index(int(part.first[cell]), scan.shape)][1:]
+def _describe(scan: Scan, cell: int) -> Cell:
+    (points,) = np.nonzero(scan.cell_of == cell)
+    point = [int(i) for i in np.unravel_index(int(points[0]), scan.shape)][1:]
     parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
     ends = point[len(scan.regions) :]
     parts += [f"{m.column.name} at {(m.low, m.high)[i]:g}" for m, i in zip(scan.summed, ends, strict=True)]
-    merged = int(np.count_nonzero(scan.cell_of == cell)) - 1
     text = " and ".join(parts) or "every row"
-    return Cell(scan.table.name, text + (f" (and {merged} more like it)" if merged else ""))
+    return Cell(scan.table.name, text + (f" (and {len(points) - 1} more like it)" if len(points) > 1 else ""))

@@ -1,23 +1,31 @@
-"""SQL batch → Workload: parse, read every query, cut the columns, build and merge the cells."""
+"""SQL batch → Workload: parse, read every query, cut the columns, build the matrix or the product of each table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from tacit.errors import LimitError, SqlError, all_of
 
-from .batch import BatchReader
+from .batch import BatchReader, TableBatch
 from .catalog import Catalog
-from .cells import CellList, TableCells, build_cells
+from .cells import CellList, build_cells
 from .constants import Parameters, Params
 from .parse import Chunk, Limits, split_batch
+from .product_scan import ProductScan
+from .products import ProductTable, build_product
 from .query import read_query
+from .scan import Scan
 from .statement import Statement
-from .workload import Query, Workload
+from .workload import Query, TablePart, Workload
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _MOST_ERRORS = 20
 """So many errors are shown at once."""
@@ -36,22 +44,106 @@ def compile_batch(
     reader = BatchReader(catalog, parameters, limits)
     queries = _read_all(reader, split_batch(batch, limits))
     parameters.check_all_used()
-    parts: list[TableCells] = []
+    combine = reader.combinations()
+    owners = _owners(reader, combine)
+    parts: list[TablePart] = []
     width = 0
-    for table in reader.tables:
-        part = build_cells(table.table, table.attributes, table.summed, list(table.aggregates), width, limits)
-        joins = tuple((label, join) for join, label in table.joins.items())
-        parts.append(replace(part, scan=replace(part.scan, private=table.private, joins=joins)))
+    for number, table in enumerate(reader.tables):
+        part = _part(table, np.flatnonzero(owners == number), combine, width, limits)
+        parts.append(part)
         width = part.scan.columns.stop
-    if len(reader.specs) * width > limits.entries:
+    return Workload(tuple(parts), _cells(parts), queries, combine, limits.entries)
+
+
+def _owners(reader: BatchReader, combine: sparse.csr_array) -> Integers:
+    """The table of every row of the workload: that of any of its aggregates."""
+    of_aggregate = np.zeros(reader.aggregate_rows, dtype=np.int64)
+    for number, table in enumerate(reader.tables):
+        for rows in table.aggregates.values():
+            of_aggregate[rows.start : rows.stop] = number
+    return of_aggregate[combine.indices[combine.indptr[:-1]]]
+
+
+def _part(table: TableBatch, rows: Integers, combine: sparse.csr_array, width: int, limits: Limits) -> TablePart:
+    """One table's part: a matrix where its cells are few or there is no product, and the product where there is one."""
+    regions, summed = [attribute.regions() for attribute in table.attributes], table.summed
+    joins = tuple((label, join) for join, label in table.joins.items())
+    product, refusal = None, None
+    try:
+        rows_counted = ProductScan(table.table, slice(width, width), (), table.private, joins)
+        product = build_product(rows_counted, regions, summed, table.aggregates, limits)
+    except LimitError as error:
+        refusal = error
+    most = limits.dense_cells if product is not None else None
+    if product is None or product.fewest_cells <= limits.dense_cells:
+        try:
+            part = build_cells(table.table, regions, summed, list(table.aggregates), width, limits, most)
+            scan = replace(part.scan, private=table.private, joins=joins)
+            return TablePart(rows, scan, _dense(table, rows, combine, part.matrix, limits), product)
+        except LimitError as error:
+            if product is None:
+                raise (refusal or error) from None
+    return _product_part(rows, combine, product, width)
+
+
+def _dense(table: TableBatch, rows: Integers, combine: sparse.csr_array, matrix: Floats, limits: Limits) -> Floats:
+    """The rows of the workload, as the combinations of rows of aggregates that they are."""
+    if len(rows) * matrix.shape[1] > limits.entries:
         raise LimitError(
-            f"the batch would need a matrix of {len(reader.specs):,} answers by {width:,} cells",
+            f"the batch would need a matrix of {len(rows):,} answers by {matrix.shape[1]:,} cells",
             hint="split it into several batches, or name fewer constants",
         )
-    matrix = _combined(reader, parts, width)
-    if not np.all(np.isfinite(matrix)):
+    numbers = np.concatenate([np.arange(own.start, own.stop) for own in table.aggregates.values()])
+    own = combine[rows][:, numbers]
+    if not _is_identity(own):  # else the rows are those of the aggregates, in order: nothing to combine or copy
+        matrix = own @ matrix
+    _check_finite(matrix)
+    return matrix
+
+
+def _is_identity(matrix: sparse.csr_array) -> bool:
+    size = matrix.shape[0]
+    return (
+        matrix.shape == (size, size)
+        and matrix.nnz == size
+        and np.array_equal(matrix.indices, np.arange(size))
+        and np.array_equal(matrix.indptr, np.arange(size + 1))
+        and bool(np.all(matrix.data == 1.0))
+    )
+
+
+def _product_part(rows: Integers, combine: sparse.csr_array, product: ProductTable, width: int) -> TablePart:
+    largest = np.zeros(combine.shape[1])
+    for group in product.groups:
+        largest[group.rows] = math.prod(float(np.abs(factor).max()) for factor in group.factors)
+    _check_finite(abs(combine[rows]) @ largest)
+    scan = replace(product.scan, columns=slice(width, width + product.cells))
+    return TablePart(rows, scan, None, replace(product, scan=scan))
+
+
+def _check_finite(values: Floats) -> None:
+    if not np.all(np.isfinite(values)):
         raise LimitError("a number in the batch is too large to compute with", hint="use smaller factors")
-    return Workload(matrix, CellList(parts), queries, tuple(part.scan for part in parts))
+
+
+def _cells(parts: Sequence[TablePart]) -> CellList:
+    """The cells of all tables; those of a product are listed column set by column set."""
+    sizes: list[int] = []
+    scans: list[Callable[[], Scan]] = []
+    for part in parts:
+        if isinstance(part.scan, Scan):
+            sizes.append(part.scan.cells)
+            scans.append(partial(_same, part.scan))
+            continue
+        assert part.product is not None
+        for axes in part.product.column_sets:
+            sizes.append(part.scan.points(axes))
+            scans.append(partial(part.scan.marginal, axes))
+    return CellList(sizes, lambda number: scans[number]())
+
+
+def _same(scan: Scan) -> Scan:
+    return scan
 
 
 def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]:
@@ -76,22 +168,3 @@ def _read(reader: BatchReader, statement: Statement) -> Query:
         return read_query(reader, statement)
     except RecursionError:
         raise statement.error(LimitError, None, "the statement nests too deep", "write it with fewer levels") from None
-
-
-def _combined(reader: BatchReader, parts: list[TableCells], width: int) -> NDArray[np.float64]:
-    """The rows of the workload, as the combinations of rows of aggregates that they are."""
-    if len(parts) == 1 and list(reader.specs) == [((1.0, i),) for i in range(reader.aggregate_rows)]:
-        return parts[0].matrix  # the rows are those of the aggregates, in order: nothing to combine or copy
-    matrix = np.zeros((len(reader.specs), width))
-    combine = _combinations(reader)
-    for table, part in zip(reader.tables, parts, strict=True):
-        rows = [number for numbers in table.aggregates.values() for number in numbers]
-        matrix[:, part.scan.columns] = combine[:, rows] @ part.matrix
-    return matrix
-
-
-def _combinations(reader: BatchReader) -> sparse.csr_array:
-    """The rows of the workload over the rows of all aggregates."""
-    entries = [(row, number, weight) for spec, row in reader.specs.items() for weight, number in spec]
-    rows, numbers, weights = zip(*entries, strict=True) if entries else ((), (), ())
-    return sparse.csr_array((weights, (rows, numbers)), shape=(len(reader.specs), reader.aggregate_rows))

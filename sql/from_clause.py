@@ -10,7 +10,7 @@ from tacit.errors import SqlSyntaxError, UnknownNameError, UnsupportedSqlError
 
 from . import dialect
 from .batch import BatchReader
-from .catalog import Range, Table, Values
+from .catalog import Column, Table
 from .declared import with_domain
 from .joins import JoinReader
 from .names import MAIN, folded, nearest, spelled
@@ -165,7 +165,7 @@ class RelationReader:
                 UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
                 "query the tables behind it",
             ) from None  # fmt: skip
-        declared = {folded(c.name): c.domain for c in table.columns}
+        declared = {folded(c.name): c for c in table.columns}
         ((alias, columns),) = relation.names
         return replace(
             relation,
@@ -253,6 +253,9 @@ class RelationReader:
         return JoinReader(self._batch, self._statement).read(left, table, join)
 
 
-def _with_declared(named: RelationColumn, domain: Values | Range | None) -> RelationColumn:
+def _with_declared(named: RelationColumn, declared: Column | None) -> RelationColumn:
     """A view's column with what the policy says of it there, in place of what it says of the table behind."""
-    return RelationColumn(named.name, replace(named.column, domain=domain)) if domain is not None else named
+    if declared is None:
+        return named
+    column, domain = named.column, named.column.domain if declared.domain is None else declared.domain
+    return RelationColumn(named.name, replace(column, domain=domain, nullable=column.nullable and declared.nullable))

@@ -19,12 +19,13 @@ from .catalog import Column, Values
 from .constants import is_constant
 from .declared import with_domain
 from .domains import groups as groups_of
+from .group_list import GroupList, LabelList
 from .predicate import Predicate
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
 from .workload import PublicValues
 
-_MOST_CUBED = 6
+_MOST_CUBED = 15
 _EVERYTHING = "(all)"
 _MISREAD = re.compile(r"^NULL$|^'|[=,]|[\r\n]")
 
@@ -63,34 +64,28 @@ class Groups:
         return [math.prod(len(self.keys[i].groups) for i in chosen) for chosen in self.sets]
 
     @cached_property
-    def values(self) -> list[tuple[Any, ...]]:
+    def values(self) -> GroupList:
         """The key values of every group; a key that a grouping set leaves out is NULL."""
-        values: list[tuple[Any, ...]] = []
-        for chosen in self.sets:
-            lists = [[v for v, _ in key.groups] if i in chosen else [None] for i, key in enumerate(self.keys)]
-            values += itertools.product(*lists)
-        return values
+        values = [tuple(value for value, _ in key.groups) for key in self.keys]
+        return GroupList(tuple(values), tuple(self.sets))
 
-    @property
+    @cached_property
     def predicates(self) -> list[tuple[tuple[Predicate, ...], ...]]:
         """For each grouping set and each of its keys, the predicates of the key's groups."""
-        return [tuple(tuple(p for _, p in self.keys[i].groups) for i in chosen) for chosen in self.sets]
+        of_key = [tuple(predicate for _, predicate in key.groups) for key in self.keys]
+        return [tuple(of_key[i] for i in chosen) for chosen in self.sets]
 
     @property
-    def labels(self) -> list[str]:
+    def labels(self) -> LabelList:
         """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
         names = [key.column.own_name for key in self.keys]
         if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
             names = [key.column.name for key in self.keys]
         shown = [
-            [f"{name}={_shown(value)}" for value, _ in key.groups] for name, key in zip(names, self.keys, strict=True)
+            tuple(f"{name}={_shown(value)}" for value, _ in key.groups)
+            for name, key in zip(names, self.keys, strict=True)
         ]
-        everything = _EVERYTHING if self.keys else ""
-        return [
-            ", ".join(parts) or everything
-            for chosen in self.sets
-            for parts in itertools.product(*(shown[i] for i in chosen))
-        ]
+        return LabelList(GroupList(tuple(shown), tuple(self.sets)), _EVERYTHING if self.keys else "")
 
     def key(self, node: exp.Expr) -> int | None:
         """Which GROUP BY key an expression repeats."""

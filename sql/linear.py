@@ -91,14 +91,13 @@ class LinearReader:
                 LimitError, None, "a number in this statement is too large or too small to compute with",
                 "use other factors",
             )  # fmt: skip
-        batch, count = self._selection.batch, len(self._groups.values)
-        per_group: list[list[tuple[float, int]]] = [[] for _ in range(count)]
-        for weight, atom in form.terms:
-            numbers: list[int] = []
-            for predicates in self._groups.predicates:
-                numbers += batch.rows_of(atom.base, keyed(atom, predicates))
-            if atom.single:
-                numbers = numbers[:1] * count
-            for group, number in zip(per_group, numbers, strict=True):
-                group.append((weight, number))
-        return Linear(tuple(batch.row(tuple(spec)) for spec in per_group), form.offset)
+        batch = self._selection.batch
+        rows: list[int] = []
+        for predicates, size in zip(self._groups.predicates, self._groups.sizes, strict=True):
+            if not size:
+                continue  # a key without values
+            numbers = batch.rows(
+                [(weight, batch.rows_of(atom.base, keyed(atom, predicates))) for weight, atom in form.terms]
+            )
+            rows += numbers if len(numbers) == size else list(numbers) * size
+        return Linear(tuple(rows), form.offset)

@@ -53,8 +53,14 @@ class Limits:
     operators: int = 2_000
     """AND, OR, +, JOIN, WHEN and the like in one statement: a chain of n makes a tree of depth n."""
     cells: int = 1 << 20
-    rows: int = 20_000
+    """Points of the grid of all columns of a table, where the batch is one matrix."""
+    dense_cells: int = 2048
+    """Cells of a table, up to which a batch that has a product form too is one matrix."""
+    points: int = 1 << 24
+    """Points of the grid of the columns that one query mentions."""
+    rows: int = 1_000_000
     entries: int = 50_000_000
+    """Entries of all matrices of a table."""
 
 
 @dataclass(frozen=True, eq=False)

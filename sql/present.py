@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import NotSupportedError
 
 from .dialect import REFUSALS, evaluate, frame, is_numeric
+from .group_list import GroupList
 from .workload import Computed, Key, Linear, Output, PublicValues, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,15 @@ def key_frame(query: Query) -> pd.DataFrame:
     """The key columns of every group, with the dtypes that DuckDB's frame would have."""
     if not query.keys:
         return pd.DataFrame(index=pd.RangeIndex(len(query.groups)))
-    return frame(tuple(f"k{i}" for i in range(len(query.keys))), tuple(k.type for k in query.keys), query.groups)
+    names = [f"k{i}" for i in range(len(query.keys))]
+    if not isinstance(query.groups, GroupList):
+        return frame(tuple(names), tuple(k.type for k in query.keys), tuple(query.groups))
+    columns = {}
+    for i, (name, key) in enumerate(zip(names, query.keys, strict=True)):
+        values, codes = query.groups.column(i)
+        listed = frame((name,), (key.type,), tuple((value,) for value in values))[name]
+        columns[name] = listed.take(codes).reset_index(drop=True)
+    return pd.DataFrame(columns)
 
 
 def compute(output: Computed, keys: pd.DataFrame, leaves: Sequence[NDArray[Any]]) -> pd.Series:

@@ -29,6 +29,7 @@ from tacit.errors import InternalError, LedgerError
 from .catalog import Column, Table
 from .names import folded
 from .ordering import Cut
+from .product_scan import ProductScan
 from .scan import Join, Scan
 
 Integers = NDArray[np.int64]
@@ -39,7 +40,11 @@ _LARGEST = 1 << 24
 
 @dataclass(frozen=True)
 class Axis:
-    """One column cut into regions, of which NULL is the last.
+    """One column cut into regions.
+
+    It says of every row which region it is in, NULL and what breaks a declaration included (see ``regions``). So axes
+    of one column that were cut under different declarations are compared exactly too: a row that is NULL is in the last
+    region of one and in the first of the other, and the common cells keep such rows apart.
 
     A summed column is an axis without cuts: its low end takes the place of the one piece, its high end that of NULL.
     """
@@ -49,6 +54,13 @@ class Axis:
     cuts: tuple[Cut, ...]
     region_of_piece: tuple[int, ...]
     count: int
+    nullable: bool = True
+    """Whether NULL has a region of its own, the last; otherwise it is where the line begins."""
+
+    @property
+    def null_region(self) -> int:
+        """The region of NULL."""
+        return self.count - 1 if self.nullable else self.region_of_piece[0]
 
     def region_after(self, cut: Cut | None) -> int:
         """The region of the values from a cut on; None is the beginning of the line."""
@@ -64,6 +76,8 @@ class Grid:
     axes: tuple[Axis, ...]
     cell_of: Integers = field(repr=False)
     cells: int
+    factors: tuple[tuple[int, ...], ...] = ()
+    """Where the cells are a product: the axes that each of its factors is made of (``Scan.factors``)."""
 
     @cached_property
     def key(self) -> bytes:
@@ -82,9 +96,10 @@ class Grid:
         packed = zlib.compress(np.ascontiguousarray(self.cell_of, dtype="<i8").tobytes(), 1)
         return {
             "subject": self.subject,
-            "axes": [[a.key, list(a.cuts), list(a.region_of_piece), a.count] for a in self.axes],
+            "axes": [_axis_to_json(axis) for axis in self.axes],
             "cell_of": base64.b64encode(packed).decode("ascii"),
             "cells": self.cells,
+            **({"factors": [list(axes) for axes in self.factors]} if self.factors else {}),
         }
 
     @classmethod
@@ -92,8 +107,8 @@ class Grid:
         """What ``to_json`` wrote; LedgerError for anything else."""
         try:
             axes = tuple(
-                Axis(key, tuple(tuple(c) if isinstance(c, list) else c for c in cuts), tuple(regions), count)
-                for key, cuts, regions, count in stored["axes"]
+                Axis(key, tuple(tuple(c) if isinstance(c, list) else c for c in cuts), tuple(regions), count, *nullable)
+                for key, cuts, regions, count, *nullable in stored["axes"]
             )
             points = math.prod(axis.count for axis in axes)
             if not 0 < points <= _LARGEST or not all(_is_sound(axis) for axis in axes):
@@ -106,17 +121,27 @@ class Grid:
                 raise LedgerError(_DAMAGED)
             if cell_of.min() < -1 or cell_of.max() >= cells:
                 raise LedgerError(_DAMAGED)
-            return cls(stored["subject"], axes, cell_of, cells)
+            factors = tuple(tuple(factor) for factor in stored.get("factors", ()))
+            if factors and sorted(place for factor in factors for place in factor) != list(range(len(axes))):
+                raise LedgerError(_DAMAGED)
+            return cls(stored["subject"], axes, cell_of, cells, factors)
         except (KeyError, TypeError, ValueError, zlib.error):
             raise LedgerError(_DAMAGED) from None
+
+
+def _axis_to_json(axis: Axis) -> list[Any]:
+    """Earlier versions knew no axis without a region for NULL, so only such a one says what it is."""
+    described = [axis.key, list(axis.cuts), list(axis.region_of_piece), axis.count]
+    return described if axis.nullable else [*described, False]
 
 
 def _is_sound(axis: Axis) -> bool:
     return (
         isinstance(axis.key, str)
         and type(axis.count) is int
+        and type(axis.nullable) is bool
         and len(axis.region_of_piece) == len(axis.cuts) + 1
-        and all(type(r) is int and 0 <= r < axis.count - 1 for r in axis.region_of_piece)
+        and all(type(r) is int and 0 <= r < axis.count - axis.nullable for r in axis.region_of_piece)
         and all(a < b for a, b in zip(axis.cuts, axis.cuts[1:], strict=False))
     )
 
@@ -124,14 +149,14 @@ def _is_sound(axis: Axis) -> bool:
 def grid_of(scan: Scan) -> Grid:
     """The description of a scan's cells. It holds constants of the batch and nothing of the data."""
     joins = dict(scan.joins)
-    axes = [Axis(_column_key(r.column, joins), r.cuts, r.region_of_piece, r.count) for r in scan.regions]
+    axes = [Axis(_column_key(r.column, joins), r.cuts, r.region_of_piece, r.count, r.nullable) for r in scan.regions]
     axes += [Axis(_key("sum", _column_key(m.column, joins), m.low, m.high), (), (0,), 2) for m in scan.summed]
     if len({axis.key for axis in axes}) < len(axes):
         raise InternalError("two columns of one scan have one name")
-    return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells)
+    return Grid(subject_of(scan), tuple(axes), scan.cell_of.reshape(-1), scan.cells, scan.factors)
 
 
-def subject_of(scan: Scan) -> str:
+def subject_of(scan: Scan | ProductScan) -> str:
     """Equal for scans that count the same rows: the table's state, and the rows kept of each privacy unit.
 
     Public tables joined to it add columns and no row, so they are no part of it.
@@ -196,13 +221,13 @@ class Refinement:
         """With one more grid put in; ``None`` if that takes more points or cells than these."""
         others = {axis.key: axis for axis in grid.axes}
         keys = list(dict.fromkeys([*self.axes, *others]))
-        joint = [_joint(key, self.axes.get(key), others.get(key)) for key in keys]
+        joint = [joint_axis(key, self.axes.get(key), others.get(key)) for key in keys]
         shape = tuple(axis.count for axis, _, _ in joint)
         if math.prod(shape) > points:
             return None
-        old = _looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
+        old = looked_up(self.cell_of, [self.axes[key].count if key in self.axes else 1 for key in keys],
                          [before for _, before, _ in joint])  # fmt: skip
-        new = _looked_up(_in_order(grid, keys), [others[key].count if key in others else 1 for key in keys],
+        new = looked_up(_in_order(grid, keys), [others[key].count if key in others else 1 for key in keys],
                          [added for _, _, added in joint])  # fmt: skip
         codes, first, inverse = np.unique(
             (old + 1) * (grid.cells + 1) + new + 1, return_index=True, return_inverse=True
@@ -257,14 +282,15 @@ class _SameCells:
         return isinstance(other, _SameCells) and self.grid.key == other.grid.key
 
 
-def _joint(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:
+def joint_axis(key: str, a: Axis | None, b: Axis | None) -> tuple[Axis, Integers, Integers]:
     """The axis cut at the constants of both, and for each of its regions the region of either; 0 for no such axis."""
     cuts = sorted({*(a.cuts if a else ()), *(b.cuts if b else ())})
     starts: list[Cut | None] = [None, *cuts]
     pairs = [(a.region_after(start) if a else 0, b.region_after(start) if b else 0) for start in starts]
     number = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    regions = [*number, (a.count - 1 if a else 0, b.count - 1 if b else 0)]
-    axis = Axis(key, tuple(cuts), tuple(number[pair] for pair in pairs), len(regions))
+    null = (a.null_region if a else 0, b.null_region if b else 0)
+    regions = [*number] if null == pairs[0] else [*number, null]
+    axis = Axis(key, tuple(cuts), tuple(number[pair] for pair in pairs), len(regions), null != pairs[0])
     both = np.array(regions, dtype=np.int64)
     return axis, both[:, 0], both[:, 1]
 
@@ -276,7 +302,7 @@ def _in_order(grid: Grid, keys: Sequence[str]) -> Integers:
     return grid.cell_of.reshape([axis.count for axis in grid.axes] or [1]).transpose(order or [0]).reshape(-1)
 
 
-def _looked_up(cell_of: Integers, counts: Sequence[int], regions: Sequence[Integers]) -> Integers:
+def looked_up(cell_of: Integers, counts: Sequence[int], regions: Sequence[Integers]) -> Integers:
     """The cells of an old grid at every point of a finer one; ``regions`` gives the old region per axis."""
     index = np.zeros((1,) * max(len(counts), 1), dtype=np.int64)
     stride = 1

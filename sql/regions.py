@@ -4,18 +4,27 @@ An ``Attribute`` collects the questions that the batch asks of one column. When 
 cuts the column's line at their constants, joins the pieces that no question tells apart, and adds NULL as the
 last region. Every value that a row can hold falls into exactly one region, whatever it is.
 
+What is declared of a stored column saves regions, and is not relied on. A column that is NOT NULL has no region of its
+own for NULL: a row that holds one all the same is read as if its value lay before all others. A complete list of values
+is cut only where a listed value begins: what is not on the list is read as the listed value before it, or as the first.
+
+Guarantee. The region of a row is a function of that row alone, defined for all of them: declared, broken or odd. So a
+row that breaks a declaration still falls into exactly one cell of every grid and adds one unit to it, and it can make
+nothing fail. The declaration decides which figures such a row is counted in, never how much it can move them.
+
 Truth values are 0 for false, 1 for unknown and 2 for true, so that AND is min, OR is max and NOT is 2 - v.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .catalog import Column
+from .catalog import Column, Values
 from .dialect import comparison_type, ordering
 from .literals import Constant
 from .ordering import Cut, Incomparable, Ordering, Place
@@ -60,25 +69,46 @@ class Regions:
     region_of_piece: tuple[int, ...]
     """len(cuts) + 1 entries: the region of the values before the first cut, between the first two, …"""
     count: int
-    """Number of regions, NULL included; NULL is the last."""
+    """Number of regions, that of NULL included."""
     truths: dict[Question, Truth]
+    nullable: bool = True
+    """Whether NULL has a region of its own, the last."""
+    listed: tuple[Cut, ...] = ()
+    """Where the values of a complete list begin; empty where a row may hold others."""
+
+    @property
+    def null_region(self) -> int:
+        """The region of NULL: its own, or that of the beginning of the line."""
+        return self.count - 1 if self.nullable else self.region_of_piece[0]
 
     def label(self, region: int) -> str:
         """A region in words, such as ``age in [10, 18)`` or ``state not in {'CA', 'NY'}``."""
         name = self.column.name
-        if region == self.count - 1:
+        values = self.count - self.nullable
+        if region == values:
             return f"{name} is NULL"
-        if self.count == 2:
+        if values == 1:
             return f"{name} is not NULL"
         assert self.order is not None
+        if self.listed:
+            return self._listed_label(region)
         runs = self._runs(region)
         if len(runs) > 1:
-            outside = [run for other in range(self.count - 1) if other != region for run in self._runs(other)]
+            outside = [run for other in range(values) if other != region for run in self._runs(other)]
             if all(self._is_point(*run) for run in outside):
                 return f"{name} not in " + self._set(sorted(outside))
         if all(self._is_point(*run) for run in runs):
             return f"{name} in " + self._set(runs)
         return f"{name} in " + " or ".join(self._interval(*run) for run in runs)
+
+    def _listed_label(self, region: int) -> str:
+        """A region of a column with a complete list of values, by the shorter of the two ways to say it."""
+        assert self.order is not None
+        owners = [self.region_of_piece[bisect_right(self.cuts, start)] for start in self.listed]
+        inside = [start for start, owner in zip(self.listed, owners, strict=True) if owner == region]
+        outside = [start for start, owner in zip(self.listed, owners, strict=True) if owner != region]
+        word, shown = ("in", inside) if len(inside) <= len(outside) else ("not in", outside)
+        return f"{self.column.name} {word} {{" + ", ".join(_shown(self.order.value(start)) for start in shown) + "}"
 
     def _runs(self, region: int) -> list[tuple[int, int]]:
         """The stretches of neighbouring pieces that belong to a region: (first, last)."""
@@ -136,6 +166,8 @@ class Attribute:
     def __init__(self, column: Column) -> None:
         self.column = column
         self.order = ordering(column.type)
+        self.nullable = column.nullable or bool(column.expression)
+        """An expression over columns that are NOT NULL can be NULL."""
         self._questions: dict[Question, None] = {}
 
     def ask(self, question: Question) -> Question:
@@ -170,14 +202,17 @@ class Attribute:
 
     def regions(self) -> Regions:
         """Cut the line at every constant and join the pieces that no question tells apart."""
-        cuts = sorted({cut for q in self._questions for _, place in q.pieces for cut in place if self._inside(cut)})
+        places = (place for question in self._questions for _, place in question.pieces)
+        cuts = sorted({self._snapped(cut) for place in places for cut in place if self._inside(cut)})
         marks = [(question, self._piece_truth(question, cuts)) for question in self._questions]
         first, region_of_piece = _joined([truth for _, truth in marks], len(cuts) + 1)
-        count = len(first) + 1
         by_question: dict[Question, Truth] = {}
         for question, truth in marks:
-            by_question[question] = np.append(truth[first], question.when_null)
-        return Regions(self.column, self.order, tuple(cuts), tuple(region_of_piece.tolist()), count, by_question)
+            by_question[question] = np.append(truth[first], [question.when_null] * self.nullable).astype(np.uint8)
+        return Regions(
+            self.column, self.order, tuple(cuts), tuple(region_of_piece.tolist()), len(first) + self.nullable,
+            by_question, self.nullable, self._listed,
+        )  # fmt: skip
 
     def _piece_truth(self, question: Question, cuts: list[Cut]) -> Truth:
         """The truth of a question on every piece of the line."""
@@ -187,11 +222,32 @@ class Attribute:
         return row
 
     def _inside(self, cut: Cut) -> bool:
-        """Whether values lie on both sides of a cut; a constant beyond the type's ends cuts nothing."""
+        """Whether values lie on both sides of a cut; a constant beyond the ends cuts nothing."""
+        least, greatest = self._ends
+        return (least is None or cut > least) and (greatest is None or cut <= greatest)
+
+    @property
+    def _ends(self) -> tuple[Cut | None, Cut | None]:
+        """The first and the last value: of a complete list, or else of the type."""
         assert self.order is not None
-        return (self.order.least is None or cut > self.order.least) and (
-            self.order.greatest is None or cut <= self.order.greatest
-        )
+        return (self._listed[0], self._listed[-1]) if self._listed else (self.order.least, self.order.greatest)
+
+    @cached_property
+    def _listed(self) -> tuple[Cut, ...]:
+        """Where the values of a complete list begin, in the order of the line; empty where there is no such list."""
+        domain = self.column.domain
+        if self.order is None or self.column.expression or not isinstance(domain, Values) or not domain.complete:
+            return ()
+        try:
+            places = [self.places([Constant.of(value)])[0] for value in domain.values]
+        except (Incomparable, TypeError):  # GROUP BY says that the values are not of the column's type
+            return ()
+        return tuple(sorted({below for below, above in places if below != above}))
+
+    def _snapped(self, cut: Cut) -> Cut:
+        """The cut moved up to where the next value begins, so that no piece is without a value."""
+        place = bisect_left(self._listed, cut)
+        return self._listed[place] if place < len(self._listed) else cut
 
     def _mark(self, row: Truth, operator: str, place: Place, cuts: list[Cut]) -> None:
         below, above = (self._piece_at(cut, cuts) for cut in place)
@@ -205,12 +261,12 @@ class Attribute:
 
     def _piece_at(self, cut: Cut, cuts: list[Cut]) -> int:
         """The first piece that lies at or after a cut."""
-        assert self.order is not None
-        if self.order.least is not None and cut <= self.order.least:
+        least, greatest = self._ends
+        if least is not None and cut <= least:
             return 0
-        if self.order.greatest is not None and cut > self.order.greatest:
+        if greatest is not None and cut > greatest:
             return len(cuts) + 1
-        return bisect_left(cuts, cut) + 1
+        return bisect_left(cuts, self._snapped(cut)) + 1
 
 
 def _joined(truths: list[Truth], pieces: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

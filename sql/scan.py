@@ -81,6 +81,8 @@ class Scan:
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
     joins: tuple[tuple[str, Join], ...] = ()
     """Public tables joined on a key that is unique in them."""
+    factors: tuple[tuple[int, ...], ...] = ()
+    """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order."""
 
     @property
     def name(self) -> str:
@@ -133,13 +135,18 @@ class Scan:
         corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
         cells = corners[tuple(key.astype(np.int64) for key in keys)].reshape(-1, len(sums))
         amounts = np.stack(sums, axis=-1).astype(np.int64).reshape(-1, len(sums))
+        return self._added(cells, amounts)
+
+    def of_points(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The integer vector x of the table, from what lies at every point of the grid."""
+        return self._added(self.cell_of.reshape(-1), amounts.reshape(-1))
+
+    def _added(self, cells: NDArray[np.int64], amounts: NDArray[np.int64]) -> NDArray[np.int64]:
         counted = cells >= 0
         upper, lower = np.zeros(self.cells, dtype=np.int64), np.zeros(self.cells, dtype=np.int64)
         np.add.at(upper, cells[counted], amounts[counted] >> 32)
         np.add.at(lower, cells[counted], amounts[counted] & 0xFFFFFFFF)
-        largest = np.iinfo(np.int64).max
-        totals = (min((int(u) << 32) + int(v), largest) for u, v in zip(upper, lower, strict=True))
-        return np.fromiter(totals, dtype=np.int64, count=self.cells)
+        return capped(upper, lower)
 
     @property
     def fingerprint(self) -> str:
@@ -151,12 +158,22 @@ class Scan:
             self.table.privacy_unit,
             self.rows_per_unit,
         ]
-        parts += [(_identity(r.column), r.cuts, r.region_of_piece) for r in self.regions]
+        # A column without a region for NULL says so; the others stand as they do in ledgers of earlier versions.
+        parts += [
+            (_identity(r.column), r.cuts, r.region_of_piece) + (() if r.nullable else (False,)) for r in self.regions
+        ]
         parts += [(_identity(m.column), m.low, m.high) for m in self.summed]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()
+
+
+def capped(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``upper`` · 2^32 + ``lower``, neither negative, ending at the largest int64."""
+    upper = upper + (lower >> 32)
+    fits = upper < 1 << 31
+    return np.where(fits, (np.where(fits, upper, 0) << 32) | (lower & 0xFFFFFFFF), np.iinfo(np.int64).max)
 
 
 def _identity(column: Column) -> str:

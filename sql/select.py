@@ -33,8 +33,8 @@ def read_select(batch: BatchReader, statement: Statement, relations: RelationRea
         statement.sql,
         selection.relation.base.table.name if selection.relation is not None else "",
         tuple(KeyColumn(key.column.name, key_type(key.column)) for key in groups.keys),
-        tuple(groups.values),
-        tuple(groups.labels),
+        groups.values,
+        groups.labels,
         columns,
         arrangement,
     )

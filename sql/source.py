@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .catalog import Bound, Table
 from .dialect import without_enums
+from .product_scan import ProductScan
 from .scan import Scan
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
@@ -52,7 +53,7 @@ class SourceTable:
 
 
 class Source(Protocol):
-    """Where the rows are. ``count`` is the only method that reads one."""
+    """Where the rows are. ``count`` and ``count_all`` are the only methods that read one."""
 
     path: Path | None
     """The file beside which the ledger lies; None when the data lives in memory."""
@@ -74,12 +75,20 @@ class Source(Protocol):
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
         ...
 
-    def rehearse(self, scan: Scan) -> None:
+    def rehearse(self, scan: Scan | ProductScan) -> None:
         """Run the scan on rows that are not the table's; NotSupportedError if it cannot be run at all."""
+        ...
+
+    def rehearse_all(self, scans: Sequence[Scan]) -> None:
+        """The same for what ``count_all`` runs."""
         ...
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """The integer vector x of one table: the one read of private rows. Call it only after the charge."""
+        ...
+
+    def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
+        """``count`` for several scans, in one pass over the rows that they share."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the compiler hands over: the workload matrix, its cells, and how each query's frame is rebuilt."""
+"""What the compiler hands over: the workload in both its forms, its cells, and how each query's frame is rebuilt."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from tacit.errors import LimitError
 
 if TYPE_CHECKING:
+    from .product_scan import ProductScan
+    from .products import ProductTable
     from .scan import Scan
 
 Rows = tuple[int, ...]
@@ -108,9 +112,9 @@ class Query:
     sql: str
     table: str
     keys: tuple[KeyColumn, ...]
-    groups: tuple[tuple[Any, ...], ...]
-    """The key values of every group; ``((),)`` without GROUP BY."""
-    labels: tuple[str, ...]
+    groups: Sequence[tuple[Any, ...]]
+    """The key values of every group; one ``()`` without GROUP BY. Hashable, as a tuple is."""
+    labels: Sequence[str]
     """Every group in words, different for different groups."""
     columns: tuple[OutputColumn, ...]
     arrangement: Arrangement | None = None
@@ -124,25 +128,88 @@ class Cell:
     label: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """One table's part of a workload: a matrix where that fits, a product where there is one, or both."""
+
+    rows: NDArray[np.int64]
+    """The rows of the workload that speak of this table, ascending."""
+    scan: Scan | ProductScan
+    """How its cells are counted: a ``Scan`` exactly where there is a matrix."""
+    matrix: NDArray[np.float64] | None
+    """``rows`` by the cells of the scan."""
+    product: ProductTable | None
+    """The aggregates that ``Workload.combine`` makes the rows of; None where there are fewer than two axes."""
+
+
+@dataclass(frozen=True, eq=False)
 class Workload:
-    """The batch as one matrix: ``matrix @ x`` are its exact answers when x holds the unit counts.
+    """The batch as linear queries: ``matrix @ x`` are its exact answers when x holds the unit counts.
 
     ``matrix`` is m×n. Rows belong to the queries (see ``Linear.rows``); columns are ``cells``. The columns of
-    one private table are contiguous (``Scan.columns``), and a row is zero outside its own table's columns.
+    one private table are contiguous (``Scan.columns``), and a row is zero outside its own table's columns. A batch
+    whose cells are too many to list has no matrix; its tables have products.
     """
 
-    matrix: NDArray[np.float64]
+    tables: tuple[TablePart, ...]
+    """Each table that the batch reads; empty when it reads none. A row of the workload belongs to one of them."""
     cells: Sequence[Cell]
+    """Of a table without a matrix: the points of each column set that is used, one set after the other."""
     queries: tuple[Query, ...]
-    scans: tuple[Scan, ...]
-    """How to count each private table that the batch reads; empty when it reads none."""
+    combine: sparse.csr_array
+    """The rows of the workload over the rows of the aggregates (see ``ProductRows.rows``)."""
+    entries: int
+    """The most entries that ``matrix`` may have."""
+
+    @property
+    def scans(self) -> tuple[Scan | ProductScan, ...]:
+        """How to count each table that the batch reads."""
+        return tuple(part.scan for part in self.tables)
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return int(self.combine.shape[0])
+
+    @cached_property
+    def matrix(self) -> NDArray[np.float64]:
+        """The workload as one matrix; LimitError where it does not fit."""
+        parts = [(part, part.matrix) for part in self.tables if part.matrix is not None]
+        shape = self.row_count, len(self.cells)
+        if len(parts) < len(self.tables) or shape[0] * shape[1] > self.entries:
+            raise LimitError(
+                f"the batch would need a matrix of {shape[0]:,} answers by {shape[1]:,} cells",
+                hint="split it into several batches, or name fewer constants",
+            )
+        if len(parts) == 1:
+            return parts[0][1]
+        whole = np.zeros(shape)
+        for part, matrix in parts:
+            whole[part.rows, part.scan.columns] = matrix
+        return whole
 
     @cached_property
     def fingerprint(self) -> str:
         """Equal for two batches that measure the same things: the scans and the rows, not the text."""
         h = hashlib.sha256()
-        for scan in self.scans:
-            h.update(scan.fingerprint.encode())
-        h.update(np.ascontiguousarray(self.matrix).tobytes())
+        for part in self.tables:
+            h.update(part.scan.fingerprint.encode())
+        try:
+            h.update(np.ascontiguousarray(self.matrix).tobytes())
+        except LimitError:
+            h.update(self._parts_fingerprint)
         return h.hexdigest()
+
+    @property
+    def _parts_fingerprint(self) -> bytes:
+        h = hashlib.sha256()
+        for part in self.tables:
+            h.update(np.ascontiguousarray(part.rows).tobytes())
+            if part.matrix is not None:
+                h.update(np.ascontiguousarray(part.matrix).tobytes())
+            elif part.product is not None:
+                h.update(part.product.fingerprint.encode())
+        for array in (self.combine.indptr, self.combine.indices):
+            h.update(np.asarray(array, dtype="<i8").tobytes())
+        h.update(np.asarray(self.combine.data, dtype="<f8").tobytes())
+        return h.digest()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tacit.engine import TableWorkload, measure, optimize, to_epsilon
 from tacit.engine.inference.nonnegative import fit
 from tacit.engine.mechanism.choose import assemble
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.strategy import Privacy, Strategy
 from threadpoolctl import threadpool_limits
 
@@ -104,10 +105,12 @@ class Ranges:
         with threadpool_limits(limits=1, user_api="blas"):
             cells = TableWorkload(np.eye(self.n), np.arange(self.n))
             plan = assemble([cells], [s], [np.ones(self.n)], privacy="pure", rows=self.n)
+            (part,) = plan.parts
+            assert isinstance(part, TablePlan)
             for data in RANGED:
                 counts = unit_counts(data, self.n, self.folder)
                 values = [measure(plan, [counts], to_epsilon(EPSILON))[0].values for _ in range(RUNS)]
-                free = plan.parts[0].lattice.B @ np.array(values).T
+                free = part.lattice.B @ np.array(values).T
                 fitted = fit(s.L, s.L @ free, np.maximum(free, 0.0))
                 loss = float(np.sum((R @ (fitted - counts[:, None])) ** 2))
                 measures[f"{NONNEGATIVE} {data}"] = loss / RUNS / setting.m

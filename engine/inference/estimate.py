@@ -16,6 +16,7 @@ from tacit.engine.inference.intervals import RatioAnswer, covering_widths, ratio
 from tacit.engine.inference.likelihood import WORTH_IT, Centre
 from tacit.engine.inference.likelihood import simulate as simulate_centre
 from tacit.engine.inference.nonnegative import fit, simulate
+from tacit.engine.inference.product_spread import ProductSpread
 from tacit.engine.inference.tiers import fitted, weighed
 from tacit.engine.linalg import row_norms, row_peaks, times
 from tacit.engine.mechanism.lattice_widths import COARSE
@@ -141,7 +142,7 @@ class Estimate:
 
     values: Vector
     stderr: Vector
-    spreads: tuple[Spread, ...]
+    spreads: tuple[Spread | ProductSpread, ...]
     cells: tuple[Vector, ...]
     """For each table, cell counts that every answer agrees with: ``matrix @ cells`` is ``values``."""
     used: tuple[NDArray[np.bool_], ...] = ()
@@ -241,6 +242,20 @@ class Estimate:
         return ratio(self.values[S], self.values[N], v_s, v_n, c, low, high, confidence, reach)
 
 
+def joined(estimates: Sequence[tuple[NDArray[np.int64], Estimate]], rows: int) -> Estimate:
+    """Estimates of different tables as one: (the places of their tables, estimate) each."""
+    values, stderr = np.zeros(rows), np.zeros(rows)
+    places: dict[int, tuple[Spread | ProductSpread, Vector]] = {}
+    used: list[NDArray[np.bool_]] = []
+    for tables, estimate in estimates:
+        for table, spread, cells in zip(tables.tolist(), estimate.spreads, estimate.cells, strict=True):
+            values[spread.rows], stderr[spread.rows] = estimate.values[spread.rows], estimate.stderr[spread.rows]
+            places[table] = spread, cells
+        used += estimate.used
+    ordered = [places[table] for table in sorted(places)]
+    return Estimate(values, stderr, tuple(s for s, _ in ordered), tuple(c for _, c in ordered), tuple(used))
+
+
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Measurements of the same cells one below the other, each in units of its noise."""
@@ -263,7 +278,7 @@ class Stack:
         """``numbers`` say which measurement each is, where they are not 0, 1, 2, …"""
         if not measurements:
             raise InternalError("there is no measurement to estimate from")
-        if len({m.L_int.shape[1] for m in measurements}) != 1:
+        if len({m.cells for m in measurements}) != 1:
             raise InternalError("these measurements are not of the same cells")
         sizes = [len(m.noisy) for m in measurements]
         listed = range(len(measurements)) if numbers is None else numbers

@@ -23,12 +23,6 @@ _CERTAINTY = 0.99
 """That a width from draws of the error itself covers what it states, over the draws."""
 
 
-def longest_reach(confidence: float) -> float:
-    """The half-width in standard errors of whichever is wider: a normal variable or a single Laplace."""
-    tail = 1 - to_confidence(confidence)
-    return max(-float(ndtri(tail / 2)), float(-np.log(tail) / np.sqrt(2)))
-
-
 @lru_cache(maxsize=256)
 def joint_stretch(confidence: float, dimensions: int) -> float:
     """How much further the length of several independent noises reaches than one of them.

@@ -13,7 +13,8 @@ from tacit.engine.mechanism.lattice import BITS, Lattice
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.partition import PartitionNoise, calibrate_partition, private_partition
-from tacit.engine.mechanism.plan import JointPlan, TablePlan
+from tacit.engine.mechanism.plan import JointPlan
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.data_dependent import DataDependent, Dawa
 from tacit.engine.search.optimize import optimize

@@ -79,7 +79,12 @@ def largest_column_norm(matrix: NDArray[np.int64], order: int) -> int:
         if float(sizes.sum(axis=0, dtype=np.float64).max(initial=0.0)) >= 2.0**62:
             raise InternalError("the rounded strategy does not fit its integers")
         return int(sizes.sum(axis=0).max(initial=0))
-    return isqrt_up(max(_squared_column_norms(matrix), default=0))
+    return isqrt_up(largest_squared_norm(matrix))
+
+
+def largest_squared_norm(matrix: NDArray[np.int64]) -> int:
+    """The square of the largest column norm in L2, exactly."""
+    return max(_squared_column_norms(matrix), default=0)
 
 
 def isqrt_up(value: int) -> int:

@@ -12,16 +12,19 @@ lattice (``noise.variance``).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.linalg import INDEPENDENT, is_identity, rebuild, residual, row_norms
+from tacit.engine.linalg import INDEPENDENT, SQUARES_EACH, is_identity, rebuild, residual, row_norms
 from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
+from tacit.engine.search.reduce import merge_columns
 from tacit.engine.strategy import Privacy, sensitivity
 from tacit.errors import InternalError
 
@@ -35,6 +38,8 @@ _ACCEPTED_RESIDUAL = 1e-9
 _LARGEST_RESIDUAL = 1e-6
 _SMALL_DENOMINATOR = 2**20
 _LARGEST_INTEGER = 2**30
+_LOOK = 2**14
+"""Entries that usually tell arbitrary reals from small integers."""
 _LARGEST_ENTRY = 2**10
 """Of a matrix of small integers: on a lattice of a thousandth of the sensitivity, noise is next to continuous."""
 
@@ -58,6 +63,26 @@ class Lattice:
         return np.ldexp(self.L_int.astype(np.float64), self.exponent)
 
     @property
+    def questions(self) -> int:
+        """How many rows L̃ has."""
+        return int(self.L_int.shape[0])
+
+    @property
+    def cells(self) -> int:
+        """How many columns L̃ has."""
+        return int(self.L_int.shape[1])
+
+    def digest(self) -> str:
+        """Equal for equal lattices."""
+        digest = hashlib.sha256(f"{self.exponent} {self.L_int.shape}".encode())
+        digest.update(np.ascontiguousarray(self.L_int, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def exact(self, x: Integers) -> list[int]:
+        """L_int @ x in exact integers. Secret: only noise may see it."""
+        return product(self.L_int, x)
+
+    @property
     def sensitivity(self) -> float:
         """The largest column norm of L̃ in real numbers."""
         return math.ldexp(self.norm, self.exponent)
@@ -66,6 +91,23 @@ class Lattice:
     def error(self) -> float:
         """sensitivity² · ‖B̃‖²_F, the figure that strategies compete on."""
         return self.sensitivity**2 * _weighted_squares(self.B, np.ones(len(self.B)))
+
+
+class Asked(Protocol):
+    """Integer questions, written out or as a product: all that noise and sensitivity have to know of them."""
+
+    @property
+    def privacy(self) -> Privacy: ...
+    @property
+    def norm(self) -> int: ...
+    @property
+    def questions(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def exponent(self) -> int: ...
+    def exact(self, x: Any) -> Any: ...
+    def digest(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -83,16 +125,25 @@ def round_strategy(
     row_weights: NDArray[np.float64] | None = None,
     *,
     whole: bool = False,
+    B: NDArray[np.float64] | None = None,
 ) -> Lattice:
     """The cheapest rounding of L that keeps W in its row space and costs at most 0.1% in error.
 
     ``row_weights`` multiply the rows of W when that cost is judged: the error that is minimised is usually
     not that of the raw rows. ``whole`` says that x holds whole rows and no fractions of them: then Laplace noise goes
-    on the integers themselves where L is a multiple of small ones.
+    on the integers themselves where L is a multiple of small ones. ``B`` is W·L⁺ where the caller has it.
+
+    Columns that neither W nor L tells apart stay equal, so that they are rounded once: B·L = W asks the same of B.
     """
+    if not is_identity(L):
+        merged, position = merge_columns(np.vstack([W, L]))
+        if merged.shape[1] < L.shape[1]:
+            distinct = round_strategy(merged[len(W) :], merged[: len(W)], privacy, row_weights, whole=whole, B=B)
+            return replace(distinct, L_int=np.ascontiguousarray(distinct.L_int[:, position]))
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
-    B = W if is_identity(L) else rebuild(W, L)
+    if B is None:
+        B = rebuild(W, L)
     reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
     for L_int, exponent in _roundings(L, W, privacy, whole=whole):
@@ -111,7 +162,7 @@ def round_strategy(
     return best
 
 
-def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, noise_per_sensitivity: float) -> Resolution:
+def released_resolution(lattice: Asked, rows_per_unit: int, one_row: int, noise_per_sensitivity: float) -> Resolution:
     """The lattice that noise is added on, and the sensitivity there.
 
     Guarantee. Neighbours differ by one privacy unit, that is by at most k = ``rows_per_unit`` rows, each
@@ -124,7 +175,7 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     whole rows. Clamping is 1-Lipschitz in every coordinate. The shift s depends on the
     plan and on ε only, never on x.
     """
-    r = lattice.L_int.shape[0]
+    r = lattice.questions
     reach = rows_per_unit * lattice.norm
     s = max(0, lattice.norm.bit_length() - 1 - BITS)
     # Noise of 2⁵² on a range of 2⁶² saturates with probability below e⁻⁵⁰⁰; tiny ε only makes the lattice coarser.
@@ -138,9 +189,9 @@ def released_resolution(lattice: Lattice, rows_per_unit: int, one_row: int, nois
     return Resolution(shift, -(-reach >> s) + isqrt_up(r))
 
 
-def exact_answers(lattice: Lattice, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
+def exact_answers(lattice: Asked, x: Integers, resolution: Resolution) -> NDArray[np.int64]:
     """``L_int @ x`` on the released lattice. Secret: only ``noise`` may see it."""
-    return coarsen(product(lattice.L_int, x), resolution.shift)
+    return coarsen(lattice.exact(x), resolution.shift)
 
 
 def _weighted_squares(B: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -152,6 +203,11 @@ def integer_multiple(L: NDArray[np.float64], largest: int = _LARGEST_ENTRY) -> N
 
     The entries may carry a few roundings: a strategy whose sensitivity was brought to 1 holds thirds.
     """
+    if np.unique(np.abs(L.ravel()[:_LOOK])).size > largest + 1:
+        return None
+    if (np.rint(L) == L).all() and 0.0 < float(np.abs(L).max(initial=0.0)) <= largest:
+        whole = L.astype(np.int64)
+        return np.asarray(whole // np.gcd.reduce(whole, axis=None))
     values = np.unique(np.abs(L))
     if values.size > largest + 1 or not values.any():
         return None
@@ -170,7 +226,7 @@ def _roundings(
     size = sensitivity(L, privacy)
     if whole and privacy == "pure" and (integers := integer_multiple(L)) is not None:
         yield integers, 0
-    if L.shape[0] >= L.shape[1] or L.shape[0] >= _distinct_columns(W, L):
+    if L.shape[0] >= L.shape[1] or L.shape[0] >= int((W.any(axis=0) | L.any(axis=0)).sum()):
         yield _round(L, size, BITS)
     over_basis = _round_over_basis(L, W, size)
     if over_basis is not None:
@@ -190,9 +246,24 @@ def _exponent(value: float) -> int:
     return exponent - 1 if mantissa == 0.5 else exponent
 
 
-def _round_over_basis(
-    L: NDArray[np.float64], W: NDArray[np.float64], size: float
+def round_factor(
+    L: NDArray[np.float64], rows: NDArray[np.float64], privacy: Privacy, bits: int, *, spans: bool
 ) -> tuple[NDArray[np.int64], int] | None:
+    """One factor of a product, with ``rows`` still in its row space: integers of so many bits, and their exponent.
+
+    ``spans`` says that a factor of full column rank may be rounded entry by entry.
+    """
+    size = sensitivity(L, privacy)
+    values = np.linalg.eigvalsh(L.T @ L)
+    if spans and values[0] > 1e-9 * values[-1]:
+        return _round(L, size, bits)
+    return _round_over_basis(L, rows, size, bits)
+
+
+def _round_over_basis(
+    L: NDArray[np.float64], W: NDArray[np.float64], size: float, coefficient_bits: int | None = None
+) -> tuple[NDArray[np.int64], int] | None:
+    """C̃·R in integers. C is rounded to 2⁻⁵⁰ of L's size, or to so many bits of its own largest entry."""
     R = _integer_row_basis(W)
     if R is None:
         return None
@@ -202,7 +273,12 @@ def _round_over_basis(
         return None  # L asks for more than the row space of W: there is nothing to keep exact
     # All of |C̃|·|R| summed over a column of R must stay below 2⁵³ for the product of floats to be exact.
     largest = float((np.abs(C) @ np.abs(basis)).max())
-    exponent = max(_exponent(largest) - 52, _exponent(size) - FINE_BITS)
+    finest = (
+        _exponent(size) - FINE_BITS
+        if coefficient_bits is None
+        else _exponent(float(np.abs(C).max())) - coefficient_bits
+    )
+    exponent = max(_exponent(largest) - 52, finest)
     C_int = np.rint(np.ldexp(C, -exponent))
     if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
         return None
@@ -213,16 +289,32 @@ def _integer_row_basis(W: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """Rows of W, each times a rational, that are integers and span the row space of W; None for arbitrary reals."""
     nonzero = W[np.abs(W).max(axis=1) > 0]
     unit_rows = nonzero / np.linalg.norm(nonzero, axis=1, keepdims=True)
-    _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    rank = int((diagonal > INDEPENDENT * diagonal[0]).sum())
-    rows = [_integer_row(nonzero[i]) for i in sorted(order[:rank].tolist())]
+    rows = [_integer_row(nonzero[i]) for i in _independent(unit_rows)]
     if any(row is None for row in rows):
         return None
     return np.array(rows, dtype=np.int64)
 
 
+def _independent(unit_rows: NDArray[np.float64]) -> list[int]:
+    """Which rows to keep for a basis of their space: usually all, which their products with one another show."""
+    m, n = unit_rows.shape
+    if m <= n:
+        try:
+            pivots = np.diag(scipy.linalg.cholesky(unit_rows @ unit_rows.T, check_finite=False))
+        except np.linalg.LinAlgError:
+            pivots = np.zeros(1)
+        if pivots.min() > SQUARES_EACH * pivots.max():
+            return list(range(m))
+    _, R, order = scipy.linalg.qr(unit_rows.T, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > INDEPENDENT * diagonal[0]).sum())
+    return sorted(order[:rank].tolist())
+
+
 def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    if float(np.abs(row).max()) <= _LARGEST_INTEGER and (np.rint(row) == row).all():
+        whole = row.astype(np.int64)
+        return np.asarray(whole // np.gcd.reduce(whole))
     values, where = np.unique(row, return_inverse=True)
     largest = float(np.abs(values).max())
     ratios = [Fraction(v / largest).limit_denominator(_SMALL_DENOMINATOR) for v in values.tolist()]
@@ -236,11 +328,3 @@ def _integer_row(row: NDArray[np.float64]) -> NDArray[np.int64] | None:
     if max(abs(v) for v in integers) > _LARGEST_INTEGER:
         return None
     return np.array(integers, dtype=np.int64)[where]
-
-
-def _distinct_columns(W: NDArray[np.float64], L: NDArray[np.float64]) -> int:
-    """Rounding keeps equal columns equal and zeros zero, so only the other columns need rank."""
-    columns = np.vstack([W, L]).T
-    columns = np.ascontiguousarray(columns[columns.any(axis=1)])
-    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1])))
-    return len(np.unique(keys))

@@ -19,21 +19,44 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from tacit.engine.mechanism.noise import Kind, variance
-from tacit.errors import LedgerError
+from tacit.engine.mechanism.product_lattice import ProductLattice
+from tacit.errors import InternalError, LedgerError
 
 _FORMAT = 1
 _STAGED_FORMAT = 2
+_PRODUCT_FORMAT = 3
 _DAMAGED = "a stored release is damaged and cannot be read"
 _LARGEST_ENTRIES = 10**9
+_LARGEST_WRITTEN = 1 << 24
+"""Entries of a product that may be written out, and of one of its factors."""
 _CACHED_ENTRIES = 1 << 16
 """Up to this size, L in units of the noise is computed once: many batches use one release."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProductQuestions:
+    """Questions that are a Kronecker product, with what is needed to read them again."""
+
+    factors: tuple[NDArray[np.int64], ...]
+    exponents: tuple[int, ...]
+    splits: tuple[NDArray[np.float64] | None, ...]
+    """See ``product_workload.Block``."""
+
+    @property
+    def cells(self) -> int:
+        return math.prod(factor.shape[1] for factor in self.factors)
+
+    @property
+    def count(self) -> int:
+        return math.prod(factor.shape[0] for factor in self.factors)
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps on every question."""
 
-    L_int: NDArray[np.int64] = field(repr=False)
+    dense: NDArray[np.int64] | None = field(repr=False)
+    """L_int, where it was written out."""
     exponent: int
     """L = L_int · 2^exponent."""
     noisy: NDArray[np.int64] = field(repr=False)
@@ -41,11 +64,60 @@ class Measurement:
     """z = noisy · 2^step."""
     noise: Kind
     lattice_scale: float
+    product: ProductQuestions | None = field(default=None, repr=False)
+    """L_int as a product, where it was not."""
+
+    @classmethod
+    def of_product(
+        cls, lattice: ProductLattice, noisy: NDArray[np.int64], step: int, noise: Kind, lattice_scale: float
+    ) -> Measurement:
+        """Of a block of questions that is never written out."""
+        questions = ProductQuestions(lattice.factors, lattice.exponents, lattice.splits)
+        return cls(None, lattice.exponent, noisy, step, noise, lattice_scale, questions)
+
+    @property
+    def cells(self) -> int:
+        """How many cells it speaks of."""
+        if self.product is not None:
+            return self.product.cells
+        assert self.dense is not None
+        return int(self.dense.shape[1])
+
+    @property
+    def entries(self) -> int:
+        """How large L is when it is written out."""
+        return len(self.noisy) * self.cells
+
+    @property
+    def L_int(self) -> NDArray[np.int64]:
+        """The questions, written out: for few cells, and integers that fit."""
+        if self.dense is not None:
+            return self.dense
+        assert self.product is not None
+        self._check_written()
+        shift = sum(self.product.exponents) - self.exponent
+        largest = [int(np.abs(factor).max(initial=1)).bit_length() for factor in self.product.factors]
+        if shift + sum(largest) > 62:
+            raise InternalError("the integers of this block do not fit")
+        result = np.full((1, 1), 1 << shift, dtype=np.int64)
+        for factor in self.product.factors:
+            result = np.kron(result, factor)
+        return result
 
     @property
     def L(self) -> NDArray[np.float64]:
         """The strategy in real numbers."""
-        return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+        if self.product is None:
+            return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+        self._check_written()
+        result: NDArray[np.float64] = np.ones((1, 1))  # the integers of a product need not fit int64
+        for factor, exponent in zip(self.product.factors, self.product.exponents, strict=True):
+            result = np.asarray(np.kron(result, np.ldexp(factor.astype(np.float64), exponent)), dtype=np.float64)
+        return result
+
+    def _check_written(self) -> None:
+        if self.entries > _LARGEST_WRITTEN:
+            raise InternalError("a block of so many questions is not written out")
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -65,7 +137,7 @@ class Measurement:
     @property
     def questions(self) -> NDArray[np.float64]:
         """L in units of the noise, so that every error has variance one."""
-        return self._questions if self.L_int.size <= _CACHED_ENTRIES else self.L / self.stddev
+        return self._questions if self.entries <= _CACHED_ENTRIES else self.L / self.stddev
 
     @cached_property
     def _questions(self) -> NDArray[np.float64]:
@@ -83,23 +155,71 @@ class Measurement:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values; integers packed exactly."""
+        if self.product is not None:
+            return self._product_to_json(self.product)
         sparse = scipy.sparse.csr_array(self.L_int)
+        return self._noise_to_json() | {
+            "shape": list(self.L_int.shape),
+            "starts": _pack(sparse.indptr),
+            "columns": _pack(sparse.indices),
+            "entries": _pack(sparse.data),
+        }
+
+    def _noise_to_json(self) -> dict[str, Any]:
         return {
             "noise": self.noise,
             "scale": self.lattice_scale.hex(),
             "exponent": self.exponent,
             "step": self.step,
-            "shape": list(self.L_int.shape),
-            "starts": _pack(sparse.indptr),
-            "columns": _pack(sparse.indices),
-            "entries": _pack(sparse.data),
             "noisy": _pack(self.noisy),
         }
+
+    def _product_to_json(self, product: ProductQuestions) -> dict[str, Any]:
+        return self._noise_to_json() | {
+            "factors": [
+                {
+                    "shape": list(factor.shape),
+                    "entries": _pack(factor),
+                    "exponent": exponent,
+                    "split": None if split is None else [v.hex() for v in split.tolist()],
+                }
+                for factor, exponent, split in zip(product.factors, product.exponents, product.splits, strict=True)
+            ],
+        }
+
+    @classmethod
+    def _product_from_json(cls, stored: Any) -> Measurement:
+        factors, exponents, splits = [], [], []
+        for one in stored["factors"]:
+            rows, columns = (_count(v) for v in one["shape"])
+            if rows * columns > _LARGEST_WRITTEN or type(one["exponent"]) is not int or abs(one["exponent"]) >= 500:
+                raise LedgerError(_DAMAGED)
+            factors.append(_unpack(one["entries"], rows * columns).reshape(rows, columns))
+            exponents.append(one["exponent"])
+            split = None if one["split"] is None else np.array([float.fromhex(v) for v in one["split"]])
+            if split is not None and (split.shape != (columns,) or not np.isfinite(split).all()):
+                raise LedgerError(_DAMAGED)
+            splits.append(split)
+        product = ProductQuestions(tuple(factors), tuple(exponents), tuple(splits))
+        scale = float.fromhex(stored["scale"])
+        if (
+            not 0 < product.count <= _LARGEST_ENTRIES
+            or not 0 < product.cells <= _LARGEST_ENTRIES
+            or stored["noise"] not in ("laplace", "gaussian")
+            or not (math.isfinite(scale) and scale > 0)
+            or not all(type(stored[k]) is int and abs(stored[k]) < 2000 for k in ("exponent", "step"))
+            or not 0 <= sum(exponents) - stored["exponent"] <= 40
+        ):
+            raise LedgerError(_DAMAGED)
+        noisy = _unpack(stored["noisy"], product.count)
+        return cls(None, stored["exponent"], noisy, stored["step"], stored["noise"], scale, product)
 
     @classmethod
     def from_json(cls, stored: Any) -> Measurement:
         """The measurement that ``to_json`` wrote; LedgerError for anything else."""
         try:
+            if "factors" in stored:
+                return cls._product_from_json(stored)
             rows, columns = (_count(v) for v in stored["shape"])
             noisy = _unpack(stored["noisy"], rows)
             starts = _unpack(stored["starts"], rows + 1)
@@ -124,7 +244,8 @@ class Measurement:
 
 def pack(measurements: Sequence[Measurement], cells: Sequence[Any] | None = None) -> bytes:
     """A whole release as bytes: what the ledger stores. ``cells`` describes in JSON what each one measured."""
-    content: dict[str, Any] = {"format": _FORMAT, "measurements": [m.to_json() for m in measurements]}
+    number = _FORMAT if all(m.product is None for m in measurements) else _PRODUCT_FORMAT
+    content: dict[str, Any] = {"format": number, "measurements": [m.to_json() for m in measurements]}
     if cells is not None:
         content["cells"] = list(cells)
     return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
@@ -141,7 +262,7 @@ def unpack_with_cells(payload: bytes) -> tuple[tuple[Measurement, ...], tuple[An
         content = json.loads(payload)
         if content["format"] == _STAGED_FORMAT:
             raise LedgerError("a stored release has questions that were chosen by the data: it is read by itself only")
-        if content["format"] != _FORMAT:
+        if content["format"] not in (_FORMAT, _PRODUCT_FORMAT):
             raise LedgerError("a stored release was written by a newer version of tacit")
         measurements = tuple(Measurement.from_json(m) for m in content["measurements"])
         return measurements, tuple(content.get("cells", ()))

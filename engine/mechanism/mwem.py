@@ -17,7 +17,8 @@ from tacit.engine.mechanism.exact import Integers, product
 from tacit.engine.mechanism.lattice import BITS, Lattice
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.plan import JointPlan, TablePlan
+from tacit.engine.mechanism.plan import JointPlan
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.data_dependent import DataDependent, Mwem
 from tacit.engine.strategy import Matrix, Vector

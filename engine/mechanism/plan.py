@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -16,17 +15,18 @@ from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount, to_confidence, to_error
 from tacit.engine.accounting.composition import rho_of_gaussian, rho_of_pure
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
-from tacit.engine.linalg import row_norms, row_peaks
 from tacit.engine.measures import Measure, for_rows_per_unit, joint, measured
-from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale, least_error
-from tacit.engine.mechanism.lattice import Lattice, Resolution, released_resolution
+from tacit.engine.mechanism.calibrate import analytic_sigma, gaussian_multiplier, laplace_scale
+from tacit.engine.mechanism.lattice import Asked, Lattice, Resolution
 from tacit.engine.mechanism.lattice_widths import COARSE
 from tacit.engine.mechanism.measurement import Measurement
-from tacit.engine.mechanism.noise import Kind, geometric_variance, variance
+from tacit.engine.mechanism.noise import geometric_variance
+from tacit.engine.mechanism.product_lattice import ProductLattice
+from tacit.engine.mechanism.product_table import ProductTable
+from tacit.engine.mechanism.table_plan import Calibrated, PartPlan, QuestionBlock, TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
-from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.across import Share, joint_bound
-from tacit.engine.strategy import Privacy, Strategy
+from tacit.engine.strategy import Privacy
 from tacit.errors import PrivacyParameterError
 from tacit.process import one_blas_thread
 
@@ -41,57 +41,12 @@ _LARGEST_SCALE = 2.0**57
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan:
-    """One table's share of the plan."""
-
-    workload: TableWorkload
-    strategy: Strategy
-    lattice: Lattice
-    """``lattice.B @ lattice.L`` is the workload's matrix, unscaled."""
-    row_weights: Vector = field(repr=False)
-    """What each row was multiplied by when the error was minimised."""
-    share: Fraction
-    """Of ε (pure), or of 1/σ² (approximate); the shares of a plan sum to one."""
-
-    def resolution(self, noise_per_sensitivity: float) -> Resolution:
-        """Of what is released of this table; see ``lattice.released_resolution``."""
-        workload = self.workload
-        return released_resolution(self.lattice, workload.rows_per_unit, workload.one_row, noise_per_sensitivity)
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """One part at one (ε, δ)."""
-
-    kind: Kind
-    resolution: Resolution
-    scale: float
-    """In steps of the released lattice."""
-    step: int
-    """One step of the released lattice is 2^step."""
-    epsilon: Fraction
-    """The part's share of ε (pure), or the whole ε (approximate)."""
-
-    @property
-    def stddev(self) -> float:
-        return math.ldexp(math.sqrt(variance(self.kind, self.scale)), self.step)
-
-    @property
-    def real_scale(self) -> float:
-        return math.ldexp(self.scale, self.step)
-
-    @property
-    def steps(self) -> float:
-        """How far apart the values of the noise are, in units of its scale."""
-        return 1 / self.scale
-
-
-@dataclass(frozen=True, eq=False)
 class JointPlan:
     """How a batch will be measured. Data-free: made from the workload alone."""
 
     privacy: Privacy
-    parts: tuple[TablePlan, ...]
+    parts: tuple[PartPlan, ...]
+    """One for each table."""
     rows: int
     """How many rows the batch has; rows that no part answers are exactly zero."""
     measure: Measure = "total"
@@ -103,14 +58,19 @@ class JointPlan:
         return " + ".join(dict.fromkeys(part.strategy.name for part in self.parts)) or "none"
 
     @property
-    def workloads(self) -> tuple[TableWorkload, ...]:
+    def workloads(self) -> tuple[TableWorkload | ProductTable, ...]:
         return tuple(part.workload for part in self.parts)
+
+    @cached_property
+    def blocks(self) -> tuple[QuestionBlock, ...]:
+        """What is asked, table after table, each with a noise of its own."""
+        return tuple(block for part in self.parts for block in part.blocks)
 
     @cached_property
     def error(self) -> float:
         """What was minimised: its squared errors times 2/ε² (pure; on integers less) or σ² are the answers'."""
         return joint(
-            [for_rows_per_unit(p.strategy.error, p.workload.rows_per_unit, self.measure) for p in self.parts],
+            [for_rows_per_unit(p.strategy.error, p.rows_per_unit, self.measure) for p in self.parts],
             self.privacy,
             self.measure,
         )
@@ -124,13 +84,14 @@ class JointPlan:
         if not self.parts:
             return 0.0
         if self.measure != "total":
-            bounds = [
-                for_rows_per_unit(p.strategy.lower_bound, p.workload.rows_per_unit, self.measure) for p in self.parts
-            ]
+            bounds = [for_rows_per_unit(p.strategy.lower_bound, p.rows_per_unit, self.measure) for p in self.parts]
             return min(max(bounds) if self.measure == "largest" else sum(bounds), self.error)
+        listed = [p for p in self.parts if isinstance(p, TablePlan)]
+        alone = [for_rows_per_unit(p.strategy.lower_bound, p.rows_per_unit, self.measure) for p in self.parts]
+        if len(listed) < len(self.parts):  # a row of the batch is about one table: what one of them needs, all need
+            return min(max(alone), self.error)
         shares = [
-            Share(p.workload.matrix * p.row_weights[:, None], p.workload.rows_per_unit, p.strategy.lower_bound)
-            for p in self.parts
+            Share(p.workload.matrix * p.row_weights[:, None], p.rows_per_unit, p.strategy.lower_bound) for p in listed
         ]
         return min(joint_bound(shares), self.error)
 
@@ -142,16 +103,13 @@ class JointPlan:
     def stderr(self, epsilon: Any, delta: Any = 0) -> Vector:
         """The standard error of each row of the batch."""
         result = np.zeros(self.rows)
-        for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True):
-            result[part.workload.rows] = noise.stddev * row_norms(part.lattice.B)
+        for part, noises in self._by_part(self.calibrate(epsilon, delta)):
+            result[part.rows] = part.stderr(noises)
         return result
 
     def total_error(self, epsilon: Any, delta: Any = 0) -> float:
         """The expected sum of squared errors of the scaled and weighted rows; of another ``measure``, its value."""
-        scaled = [
-            noise.stddev * part.row_weights * row_norms(part.lattice.B)
-            for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
-        ]
+        scaled = [part.row_weights * part.stderr(n) for part, n in self._by_part(self.calibrate(epsilon, delta))]
         return measured(np.concatenate(scaled or [np.zeros(0)]), self.measure)
 
     def least_of_kind(self, epsilon: Any, delta: Any = 0) -> float:
@@ -164,7 +122,7 @@ class JointPlan:
         if self.privacy == "approximate":
             stddev = analytic_sigma(float(amount.epsilon), float(amount.delta))
         else:
-            rows = [part.workload.rows_per_unit for part in self.parts if part.workload.one_row == 1]
+            rows = [part.rows_per_unit for part in self.parts if part.counts_whole_rows]
             per_row = float(amount.epsilon) / min(rows, default=1)
             share = geometric_variance(per_row) * per_row**2 / 2 if rows else 1.0
             stddev = math.sqrt(2 * share) / float(amount.epsilon)
@@ -176,13 +134,12 @@ class JointPlan:
         A row of the batch reads one table, so the tables have directions of their own, and what they need adds up.
         Of other measures than the total, the value at what each row needs by itself.
         """
-        scaled = [(p.workload.matrix * p.row_weights[:, None], p.workload.rows_per_unit) for p in self.parts]
         if self.measure != "total":
             one_count = math.sqrt(geometric_variance(float(to_amount(epsilon, 0).epsilon)))
-            alone = [one_count * k * row_peaks(W) for W, k in scaled]
+            alone = [one_count * part.rows_per_unit * part.scaled_peaks for part in self.parts]
             return measured(np.concatenate(alone or [np.zeros(0)]), self.measure)
         with one_blas_thread():
-            return sum(least_error(W, epsilon, k) for W, k in scaled)
+            return sum(part.least_of_all(epsilon) for part in self.parts)
 
     def epsilon_for(
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
@@ -202,11 +159,11 @@ class JointPlan:
         """The ε of ``epsilon_for``; None if no ε that is tried is large enough."""
         wanted, level = to_error(error), to_confidence(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
-        unit = self._unit_widths(level)
+        unit = [part.unit_widths(level) for part in self.parts]
 
         def enough(epsilon: float | Decimal) -> bool:
             noises = self.calibrate(epsilon, delta)
-            widths = self._scaled(unit, noises)[picked]
+            widths = self._scaled(unit, noises, level)[picked]
             if bool(widths.max(initial=0.0) <= wanted):
                 return True
             if not _coarse(noises):
@@ -225,21 +182,21 @@ class JointPlan:
         return Decimal(f"{epsilon.normalize():f}")
 
     def calibrate(self, epsilon: Any, delta: Any = 0) -> tuple[Calibrated, ...]:
-        """The noise of every part at (ε, δ).
+        """The noise of every block of questions at (ε, δ), in the order of ``blocks``.
 
-        Guarantee. One privacy unit may own rows in every table, so it moves the vectors of all parts at once,
-        part t by at most Δ_t = ``resolution.sensitivity`` (see ``lattice.released_resolution``).
-        Pure: part t is (share_t·ε)-private and the shares sum to one, so the release is ε-private (sequential
-        composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the parts together, each
-        divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian mechanism of
-        sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
+        Guarantee. One privacy unit may own rows in every table, and it is counted in every block of a table, so it
+        moves the vectors of all blocks at once, block t by at most Δ_t = ``resolution.sensitivity`` (see
+        ``lattice.released_resolution``). Pure: block t is (share_t·ε)-private and the shares sum to one, so the
+        release is ε-private (sequential composition of LRM, Eq. 6). Approximate: σ_t = Δ_t·σ₁/√share_t, so the
+        blocks together, each divided by its σ_t, move by at most √Σ(Δ_t/σ_t)² = 1/σ₁ in L2, which is one Gaussian
+        mechanism of sensitivity 1 and σ₁ (COA, Eq. 2, with the calibration of ``calibrate.gaussian_multiplier``).
         """
         amount = self._asked(epsilon, delta)
         if not self.parts:
             return ()
         if self.privacy == "pure":
-            return tuple(_calibrate_laplace(part, Fraction(amount.epsilon)) for part in self.parts)
-        return _calibrate_gaussian(self.parts, amount)
+            return tuple(_calibrate_laplace(block, Fraction(amount.epsilon)) for block in self.blocks)
+        return _calibrate_gaussian(self.blocks, amount)
 
     def is_coarse(self, epsilon: Any, delta: Any = 0) -> bool:
         """Whether some noise is so small beside its lattice that widths fall in jumps and not as 1/ε."""
@@ -259,15 +216,15 @@ class JointPlan:
         """
         parts = tuple(
             PartRecord(
-                strategy=part.strategy.name,
+                strategy=block.strategy,
                 noise=noise.kind,
                 scale=noise.scale,
                 sensitivity=noise.resolution.sensitivity,
-                coordinates=part.lattice.L_int.shape[0],
-                rows_per_unit=part.workload.rows_per_unit,
-                lattice=_digest(part.lattice),
+                coordinates=block.lattice.questions,
+                rows_per_unit=block.rows_per_unit,
+                lattice=block.lattice.digest(),
             )
-            for part, noise in zip(self.parts, self.calibrate(epsilon, delta), strict=True)
+            for block, noise in zip(self.blocks, self.calibrate(epsilon, delta), strict=True)
         )
         return MechanismRecord(self.privacy, self.cost(epsilon, delta), parts, units or {})
 
@@ -280,31 +237,25 @@ class JointPlan:
                 raise PrivacyParameterError(f"no release can be made at {name} = {asked:g}; {least:g} is the least")
         return amount
 
+    def _by_part(self, noises: Sequence[Calibrated]) -> Iterator[tuple[PartPlan, Sequence[Calibrated]]]:
+        """Every table with the noises of its blocks."""
+        start = 0
+        for part in self.parts:
+            count = len(part.blocks)
+            yield part, noises[start : start + count]
+            start += count
+
     def _widths(self, noises: Sequence[Calibrated], level: float) -> Vector:
         result = np.zeros(self.rows)
-        for part, noise in zip(self.parts, noises, strict=True):
-            B = noise.real_scale * part.lattice.B
-            if noise.kind == "laplace":
-                widths = half_widths(B, None, level, np.full(B.shape[1], noise.steps))
-            else:
-                widths = half_widths(np.zeros((len(B), 1)), row_norms(B), level)
-            result[part.workload.rows] = widths
+        for part, own in self._by_part(noises):
+            result[part.rows] = part.widths(own, level)
         return result
 
-    def _unit_widths(self, level: float) -> list[Vector]:
-        """The widths for noise of scale one on a fine lattice."""
-        if self.privacy == "pure":
-            return [half_widths(part.lattice.B, None, level) for part in self.parts]
-        none = np.zeros((1, 1))
-        z = float(half_widths(none, np.ones(1), level)[0])
-        return [z * row_norms(part.lattice.B) for part in self.parts]
-
-    def _scaled(self, unit_widths: list[Vector], noises: tuple[Calibrated, ...]) -> Vector:
-        """Widths that hold on any lattice (``lattice_widths``): those of fine ones, and half of the largest step."""
+    def _scaled(self, unit_widths: list[Vector], noises: Sequence[Calibrated], level: float) -> Vector:
+        """Widths that hold on any lattice, from those for noise of scale one."""
         result = np.zeros(self.rows)
-        for part, width, noise in zip(self.parts, unit_widths, noises, strict=True):
-            half_step = 0.5 * noise.steps * row_peaks(part.lattice.B) if noise.kind == "laplace" else 0.0
-            result[part.workload.rows] = noise.real_scale * (width + half_step)
+        for (part, own), unit in zip(self._by_part(noises), unit_widths, strict=True):
+            result[part.rows] = part.scaled_widths(unit, own, level)
         return result
 
 
@@ -316,41 +267,42 @@ def unreachable(error: Any) -> PrivacyParameterError:
 def predicted_measurements(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:
     """What ``measure`` would return, with zeros for the noisy values: enough to predict errors, and data-free."""
     return tuple(
-        Measurement(
-            part.lattice.L_int,
-            part.lattice.exponent,
-            np.zeros(part.lattice.L_int.shape[0], dtype=np.int64),
-            noise.step,
-            noise.kind,
-            noise.scale,
-        )
-        for part, noise in zip(plan.parts, plan.calibrate(epsilon, delta), strict=True)
+        measurement(block.lattice, np.zeros(block.lattice.questions, dtype=np.int64), noise)
+        for block, noise in zip(plan.blocks, plan.calibrate(epsilon, delta), strict=True)
     )
 
 
-def _calibrate_laplace(part: TablePlan, epsilon: Fraction) -> Calibrated:
-    share = epsilon * part.share
-    resolution = part.resolution(float(1 / share))
+def measurement(lattice: Asked, noisy: NDArray[np.int64], noise: Calibrated) -> Measurement:
+    """Noisy answers with the questions that they answer."""
+    if isinstance(lattice, ProductLattice):
+        return Measurement.of_product(lattice, noisy, noise.step, noise.kind, noise.scale)
+    assert isinstance(lattice, Lattice)
+    return Measurement(lattice.L_int, lattice.exponent, noisy, noise.step, noise.kind, noise.scale)
+
+
+def _calibrate_laplace(block: QuestionBlock, epsilon: Fraction) -> Calibrated:
+    share = epsilon * block.share
+    resolution = block.resolution(float(1 / share))
     scale = _fitting(laplace_scale(resolution.sensitivity, share))
-    return Calibrated("laplace", resolution, scale, _step(part, resolution), share)
+    return Calibrated("laplace", resolution, scale, _step(block, resolution), share)
 
 
-def _calibrate_gaussian(parts: Sequence[TablePlan], amount: Amount) -> tuple[Calibrated, ...]:
+def _calibrate_gaussian(blocks: Sequence[QuestionBlock], amount: Amount) -> tuple[Calibrated, ...]:
     bare = analytic_sigma(float(amount.epsilon), float(amount.delta))
-    roots = [math.nextafter(math.sqrt(part.share), 0) if part.share < 1 else 1.0 for part in parts]
-    resolutions = [part.resolution(bare / root) for part, root in zip(parts, roots, strict=True)]
+    roots = [math.nextafter(math.sqrt(block.share), 0) if block.share < 1 else 1.0 for block in blocks]
+    resolutions = [block.resolution(bare / root) for block, root in zip(blocks, roots, strict=True)]
     reaches = [resolution.sensitivity / root for resolution, root in zip(resolutions, roots, strict=True)]
-    questions = [(part.lattice.L_int.shape[0], reach) for part, reach in zip(parts, reaches, strict=True)]
+    questions = [(block.lattice.questions, reach) for block, reach in zip(blocks, reaches, strict=True)]
     sigma = gaussian_multiplier(amount.epsilon, amount.delta, questions)
     return tuple(
         Calibrated(
             kind="gaussian",
             resolution=resolution,
             scale=_fitting(reach * sigma * (1 + 2.0**-50)),
-            step=_step(part, resolution),
+            step=_step(block, resolution),
             epsilon=Fraction(amount.epsilon),
         )
-        for part, resolution, reach in zip(parts, resolutions, reaches, strict=True)
+        for block, resolution, reach in zip(blocks, resolutions, reaches, strict=True)
     )
 
 
@@ -364,12 +316,6 @@ def _fitting(scale: float) -> float:
     return scale
 
 
-def _step(part: TablePlan, resolution: Resolution) -> int:
+def _step(block: QuestionBlock, resolution: Resolution) -> int:
     """x counts in 1/one_row, so dividing by one_row is no change of scale; only the rest of the shift is."""
-    return part.lattice.exponent + resolution.shift - (part.workload.one_row.bit_length() - 1)
-
-
-def _digest(lattice: Lattice) -> str:
-    digest = hashlib.sha256(f"{lattice.exponent} {lattice.L_int.shape}".encode())
-    digest.update(np.ascontiguousarray(lattice.L_int, dtype="<i8").tobytes())
-    return digest.hexdigest()
+    return block.lattice.exponent + resolution.shift - (block.one_row.bit_length() - 1)

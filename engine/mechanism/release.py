@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import to_amount
+from tacit.engine.linalg import rebuild
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.exact import integer_vector
 from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.stages import StagedPlan, estimated_cells, measure_in_stages
+from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.search.data_dependent import DataDependent
 from tacit.engine.strategy import Strategy
@@ -39,10 +42,13 @@ def release(s: Strategy, x: Any, epsilon: Any = 1.0, delta: Any = 0.0) -> NDArra
     if not rows.size:
         return np.zeros(W.shape[0])
     workload = TableWorkload(W[rows], rows.astype(np.int64))
-    plan = assemble([workload], [s], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
+    best = replace(s, B=rebuild(W[rows], s.L))  # a caller's own B need not be the best one
+    plan = assemble([workload], [best], [np.ones(len(rows))], privacy=s.privacy, rows=W.shape[0])
     (measurement,) = measure(plan, [counts], *amount)
     answers = np.zeros(W.shape[0])
-    answers[rows] = plan.parts[0].lattice.B @ measurement.values
+    (part,) = plan.parts
+    assert isinstance(part, TablePlan)
+    answers[rows] = part.lattice.B @ measurement.values
     return answers
 
 

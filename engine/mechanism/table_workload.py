@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.linalg import row_peaks
+from tacit.engine.mechanism.product_table import ProductTable
 from tacit.errors import InternalError
 
 
@@ -22,6 +24,8 @@ class TableWorkload:
     """k: one privacy unit owns at most so many rows of the table."""
     one_row: int = 1
     """What one row adds to x in total: 1, or 2^F when x holds fixed-point parts."""
+    product: ProductTable | None = field(default=None, repr=False)
+    """The same rows as products, if they are; a plan may ask for tables over a few columns in place of cells."""
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.rows.shape != (self.matrix.shape[0],):
@@ -31,6 +35,17 @@ class TableWorkload:
             raise InternalError("the rows of a block must be finite and not zero")
         if self.rows_per_unit < 1 or self.one_row < 1 or self.one_row & (self.one_row - 1):
             raise InternalError("rows_per_unit must be positive and one_row a power of two")
+
+    @cached_property
+    def row_peaks(self) -> NDArray[np.float64]:
+        """The largest entry of every row, in size."""
+        return row_peaks(self.matrix)
+
+    def only(self, rows: NDArray[np.bool_]) -> TableWorkload:
+        """Some rows of the batch."""
+        inside = rows[self.rows]
+        product = None if self.product is None else self.product.only(rows)
+        return replace(self, matrix=self.matrix[inside], rows=self.rows[inside], product=product)
 
 
 def table_workload(matrix: NDArray[np.float64], *, rows_per_unit: int = 1, one_row: int = 1) -> TableWorkload:

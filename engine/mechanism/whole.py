@@ -20,7 +20,8 @@ from tacit.engine.measures import Measure, measured
 from tacit.engine.mechanism.exact import largest_column_norm
 from tacit.engine.mechanism.lattice import Lattice, integer_multiple
 from tacit.engine.mechanism.noise import variance
-from tacit.engine.mechanism.plan import JointPlan, TablePlan
+from tacit.engine.mechanism.plan import JointPlan
+from tacit.engine.mechanism.table_plan import PartPlan, ProductPlan, TablePlan
 from tacit.engine.mechanism.widths import lattice_spread
 from tacit.engine.search.reduce import merge_columns
 from tacit.process import one_blas_thread
@@ -47,7 +48,9 @@ def on_integers(plan: JointPlan, epsilon: float) -> JointPlan:
     return plan if all(a is b for a, b in zip(parts, plan.parts, strict=True)) else replace(plan, parts=parts)
 
 
-def _best(part: TablePlan, epsilon: float, measure: Measure) -> TablePlan:
+def _best(part: PartPlan, epsilon: float, measure: Measure) -> PartPlan:
+    if isinstance(part, ProductPlan):  # tables of whole counts are asked on the integers as they are
+        return part
     if part.workload.one_row != 1 or _share(epsilon / part.workload.rows_per_unit) >= _GAIN:
         return part  # x holds fractions of rows, or no strategy of integers has a smaller norm than 1
     return min((part, *_candidates(part, epsilon, measure)), key=lambda one: _error(one, epsilon, measure))

@@ -65,6 +65,17 @@ def half_widths(
     return widths
 
 
+def normal_reach(confidence: float) -> float:
+    """The half-width of a normal variable, in standard errors."""
+    return -float(ndtri((1 - to_confidence(confidence)) / 2))
+
+
+def longest_reach(confidence: float) -> float:
+    """The half-width in standard errors of whichever is wider: a normal variable or a single Laplace."""
+    tail = 1 - to_confidence(confidence)
+    return max(normal_reach(confidence), float(-np.log(tail) / np.sqrt(2)))
+
+
 def lattice_spread(steps: Vector) -> Vector:
     """The standard deviation of Laplace noise on a lattice over that of continuous noise of the same scale.
 

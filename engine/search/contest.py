@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from tacit.engine.linalg import NEGLIGIBLE, RESIDUAL
+from tacit.engine.linalg import NEGLIGIBLE, RESIDUAL, gram
 from tacit.engine.search.complete import factorise
-from tacit.engine.search.reduce import compress_rows
+from tacit.engine.search.kronecker import factors
+from tacit.engine.search.reduce import LARGE, compress_rows
 from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
@@ -21,8 +22,9 @@ class Contest:
 
     def __init__(self, queries: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> None:
         self.queries, self.privacy, self.watch, self.effort = queries, privacy, watch, effort
-        self.workload = compress_rows(queries)
-        self.shape = Shape(self.workload, len(queries))
+        V = gram(queries) if queries.shape[1] >= LARGE and len(queries) > queries.shape[1] else None
+        self.workload = compress_rows(queries, V)
+        self.shape = Shape(self.workload, len(queries), factors(queries, V) if queries.shape[1] >= LARGE else ())
         self.work = effort * operations(self.shape.cells)
         self.name, self.error, self.best = "results", float("inf"), self.workload  # W always spans W
         sizes = np.sqrt(np.einsum("ij,ij->i", queries, queries))
@@ -47,6 +49,12 @@ class Contest:
         if error < self.watch.error * BETTER and self._spans_queries(strategy, B):
             self.watch.report(error)
         return error
+
+    def accept(self, name: str, strategy: Matrix, error: float) -> None:
+        """Enter a strategy of every query whose error is proven, so that its B need not be computed for that."""
+        if error < self.error * BETTER:
+            self.name, self.best, self.error = name, strategy, error
+        self.watch.report(error)
 
     def _spans_queries(self, strategy: Matrix, B: Matrix) -> bool:
         """Whether L asks for all of every query, so that it will be returned as it is.

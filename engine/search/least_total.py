@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from tacit.engine.search.complete import Factorisation, factorise
 from tacit.engine.search.named import NAMED
 from tacit.engine.search.options import TARGET_GAP, Options
 from tacit.engine.search.portfolio import search
-from tacit.engine.search.reduce import Block, Reduction, reduce_workload
+from tacit.engine.search.reduce import Block, Reduction, merge_columns, reduce_workload
 from tacit.engine.search.strategies.dual import dual
 from tacit.engine.search.watch import Offset, Watch
 from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
@@ -34,6 +35,11 @@ def least_total(workload: Matrix, weights: Vector, options: Options, watch: Watc
     weighted = W if (omega == 1.0).all() else W * np.sqrt(omega)[:, None]
     if options.strategy in (None, "identity") and W.size > _LARGE and _asks_single_cells(W):
         return _cells(W, weighted, privacy, watch)
+    if options.strategy is None and options.reduce is not False and W.size > _LARGE:
+        merged, position = merge_columns(W)
+        if 2 * merged.shape[1] <= W.shape[1]:  # every product and decomposition from here on is so much smaller
+            result = least_total(merged, omega, options, watch)
+            return replace(result, L=np.ascontiguousarray(result.L[:, position]))
     name, L = _search(weighted, options, watch)
     factors = factorise(W, L, privacy)
     certified = options.strategy is None and factors is not None

@@ -21,7 +21,7 @@ from tacit.engine.search.data_dependent import DATA_DEPENDENT, data_dependent
 from tacit.engine.search.least_absolute import least_absolute
 from tacit.engine.search.least_total import least_total
 from tacit.engine.search.minimax import least_largest
-from tacit.engine.search.options import TARGET_GAP, Options
+from tacit.engine.search.options import LARGE, LARGE_GAP, TARGET_GAP, Options
 from tacit.engine.search.watch import Progress, Watch
 from tacit.engine.strategy import Matrix, Privacy, Strategy
 from tacit.process import one_blas_thread
@@ -60,9 +60,10 @@ def optimize(
 
     Only the ratios of the weights, at most 1e60, matter to the strategy.
 
-    ``deadline`` (seconds), ``target_gap`` and ``cancel`` stop the search with the best so far and a true
-    bound; ``progress`` is called at every improvement. Without ``deadline`` and ``cancel`` the work is
-    counted in operations, never in seconds, and the same workload gives the same strategy.
+    ``deadline`` (seconds), ``target_gap`` (by default 1e-5, and 8e-4 from 512 queries and cells on) and ``cancel``
+    stop the search with the best so far and a true bound; ``progress`` is called at every improvement. Without
+    ``deadline`` and ``cancel`` the work is counted in operations, never in seconds, and the same workload gives the
+    same strategy.
 
     Width: the default is never above identity up to 8,192 cells after merging (and up to twice as many cells as
     queries). Beyond, an L of n×n would not fit: under pure ε only strategies with about as many rows as W has are
@@ -88,6 +89,8 @@ def optimize(
     W = W if scale == 1.0 else W / scale
     typical = math.ldexp(1.0, round(float(np.log2(omega).mean())))  # γ and θ of the strategies are absolute figures
     unit = typical * (scale if objective == "absolute" else scale * scale)
+    if target_gap == TARGET_GAP and strategy is None and min(W.shape) >= LARGE:
+        target_gap = LARGE_GAP
     watch = Watch(deadline=deadline, target_gap=target_gap, progress=_scaled(progress, unit), cancel=cancel)
     with one_blas_thread():
         result = _SEARCH[objective](W, omega / typical, options, watch)

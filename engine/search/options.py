@@ -12,6 +12,9 @@ from tacit.engine.strategy import Privacy
 
 TARGET_GAP = 1e-5
 """Where the default search stops: 0.001 % above the best bound it has proven."""
+LARGE, LARGE_GAP = 512, 8e-4
+"""Queries and cells from which on it stops sooner: every round decomposes a matrix of that side, and the last digits
+take most of the rounds."""
 
 
 @dataclass(frozen=True)

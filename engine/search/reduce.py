@@ -16,8 +16,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, svd
+from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, gram, row_peaks, svd
 from tacit.engine.strategy import Matrix, Privacy, sensitivity
+
+LARGE = 512
+"""Cells from which on rows are compressed by squares, which is quicker, however few rows there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +60,26 @@ class Reduction:
 
 def reduce_workload(workload: Matrix) -> Reduction:
     """Drop zero rows and columns, merge equal columns and proportional rows, split into blocks."""
-    inside = np.flatnonzero(np.any(workload != 0.0, axis=0)).astype(np.intp)
-    W, of_inside = merge_columns(workload[:, inside])
+    inside = np.flatnonzero(workload.any(axis=0)).astype(np.intp)
+    W, of_inside = merge_columns(workload if inside.size == workload.shape[1] else workload[:, inside])
     W = merge_rows(W)
     members = _grouped(of_inside, W.shape[1])
     blocks = []
     for rows, columns in _components(W):
         original = [members[column] for column in columns]
         position = np.repeat(np.arange(columns.size, dtype=np.intp), [part.size for part in original])
-        part = np.ascontiguousarray(W[np.ix_(rows, columns)])
+        part = W if (rows.size, columns.size) == W.shape else np.ascontiguousarray(W[np.ix_(rows, columns)])
         blocks.append(Block(part, inside[np.concatenate(original)], position))
     return Reduction(tuple(blocks), workload.shape[1])
 
 
 def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
     """The distinct columns in the order of their first appearance, and where each column went."""
+    heads = np.ones(workload.shape[1], dtype=bool)  # of runs of equal columns: ranges have few, and a look finds them
+    heads[1:] = np.any(workload[:, 1:] != workload[:, :-1], axis=0)
+    if not heads.all():
+        merged, of_head = merge_columns(np.ascontiguousarray(workload[:, heads]))
+        return merged, of_head[np.cumsum(heads) - 1]
     if _clearly_distinct(workload.T):
         return workload, np.arange(workload.shape[1], dtype=np.intp)
     keys = np.ascontiguousarray(workload.T) + 0.0  # −0.0 + 0.0 is 0.0: equal columns have equal bytes
@@ -80,13 +88,15 @@ def merge_columns(workload: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
 
 def merge_rows(workload: Matrix) -> Matrix:
     """Proportional rows as one row with the same WᵀW; zero rows dropped."""
-    W = workload[np.any(workload != 0.0, axis=1)]
+    asked = workload.any(axis=1)
+    W = workload if asked.all() else workload[asked]
     if W.shape[0] == 0:
         return W
     rows = np.arange(W.shape[0])
-    lead, peak = W[rows, np.argmax(W != 0.0, axis=1)], W[rows, np.argmax(np.abs(W), axis=1)]
-    lead = np.where(np.abs(lead) < 2.0**-500 * np.abs(peak), peak, lead)  # a quotient of the two could overflow
-    keys = W / lead[:, None] + 0.0
+    lead = W[rows, np.argmax(W != 0.0, axis=1)]
+    for tiny in np.flatnonzero(np.abs(lead) < 2.0**-500 * row_peaks(W)):  # a quotient of the two could overflow
+        lead[tiny] = W[tiny, np.argmax(np.abs(W[tiny]))]
+    keys = W + 0.0 if (lead == 1.0).all() else W / lead[:, None] + 0.0
     if _clearly_distinct(keys):
         return W
     distinct, group = _distinct(keys.T, keys)
@@ -102,12 +112,12 @@ def merge_rows(workload: Matrix) -> Matrix:
     return np.ascontiguousarray(merged)
 
 
-def compress_rows(workload: Matrix) -> Matrix:
-    """R with RᵀR = WᵀW and no more rows than columns; no row of R is rounding only."""
+def compress_rows(workload: Matrix, squares: Matrix | None = None) -> Matrix:
+    """R with RᵀR = WᵀW and no more rows than columns; no row of R is rounding only. ``squares`` is WᵀW, if known."""
     m, n = workload.shape
     if m <= n:
         return workload
-    quick = _by_gram(workload) if m >= 8 * n else None
+    quick = _by_gram(workload, squares) if m >= 8 * n or n >= LARGE else None
     if quick is not None:
         return quick
     R = scipy.linalg.qr(workload, mode="r", check_finite=False)[0][:n]
@@ -119,10 +129,10 @@ def compress_rows(workload: Matrix) -> Matrix:
     return np.ascontiguousarray(sigma[:r, None] * V[:r])
 
 
-def _by_gram(workload: Matrix) -> Matrix | None:
+def _by_gram(workload: Matrix, squares: Matrix | None = None) -> Matrix | None:
     """The same R from WᵀW, in a fifth of the time; None where squaring W could cost digits of the small directions."""
     try:
-        R = scipy.linalg.cholesky(workload.T @ workload, check_finite=False)
+        R = scipy.linalg.cholesky(gram(workload) if squares is None else squares, check_finite=False)
     except np.linalg.LinAlgError:
         return None
     pivots = np.diag(R)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tacit.engine.linalg import spectrum
+from tacit.engine.linalg import is_even_triangle, spectrum
+from tacit.engine.search import kronecker
 from tacit.engine.strategy import Matrix, Vector
 
 WIDEST = 8192
@@ -26,6 +27,8 @@ MANY_QUERIES = 1024
 """Queries beyond which their best weights take longer to find than they are worth."""
 TREES = 256
 """Cells up to which the trees over ordered cells are tried: p-identity finds what they find, only later."""
+LARGE = 256
+"""Cells from which on a strategy is measured only if it is not known beforehand to be beaten: that takes a moment."""
 QUICK = 65_536
 """Entries of W up to which its singular values take a moment."""
 
@@ -36,6 +39,8 @@ class Shape:
 
     workload: Matrix = field(repr=False)
     queries: int
+    factors: tuple[Matrix, ...] = field(default=(), repr=False)
+    """WᵀW as a product of small matrices, where it is one and W is large (``kronecker``)."""
 
     @property
     def rows(self) -> int:
@@ -48,11 +53,12 @@ class Shape:
     @cached_property
     def spectrum(self) -> Vector:
         """The singular values that are more than rounding; a decomposition, made when it is first asked for."""
-        return spectrum(self.workload)
+        return kronecker.spectrum(self.factors) if self.factors else spectrum(self.workload)
 
-    @property
+    @cached_property
     def rank(self) -> int:
-        return int(self.spectrum.size)
+        """The rank of W: a look at the triangle that compressed rows are, if it says so, or the decomposition."""
+        return self.cells if is_even_triangle(self.workload) else int(self.spectrum.size)
 
     def is_tiny(self) -> bool:
         return self.cells <= TINY
@@ -67,6 +73,9 @@ class Shape:
     def is_thin(self) -> bool:
         """Worth a search inside the row space of W."""
         return THIN * self.rank <= self.cells or self.is_tiny() or self.is_stiff()
+
+    def is_large(self) -> bool:
+        return self.cells >= LARGE
 
     def always(self) -> bool:
         return True

@@ -282,6 +282,9 @@ def test_no_row_shows_anywhere(con: Connection, clinic: Path) -> None:
                 shown += [str(error), repr(error), repr(error.__context__)]
     for file in clinic.parent.glob("*.ledger*"):
         shown.append(file.read_bytes().decode("latin-1"))
+    plans = [*clinic.parent.rglob("*.plan")]
+    shown += [file.read_bytes().decode("latin-1") for file in plans]
+    assert plans
     assert len(shown) > 12
     assert not any("secret" in text for text in shown)
 

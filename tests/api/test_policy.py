@@ -66,7 +66,7 @@ def test_catalog_from_toml(tmp_path: Path, connect: Connect) -> None:
     assert domains["state"] == Values(("NY", "NJ"), "elsewhere")
     assert domains["age"] == Range(0, 120)
     assert domains["day"] == Range(dt.date(2024, 1, 1), dt.date(2025, 12, 31))
-    assert domains["ward"] == Values(("surgery", "maternity", "other ward"), None)
+    assert domains["ward"] == Values(("surgery", "maternity", "other ward"), None, complete=True)
     assert domains["sex"] == Values((False, True), None)
     assert domains["bill"] is None
     assert (table.version, table.privacy_unit, table.max_rows_per_unit) == ("2025-01", "patient_id", 4)
@@ -157,6 +157,12 @@ BAD = [
     ((*COLUMNS, "state", {"other": True}), "columns.state.other", "values = ["),
     ((*COLUMNS, "state", {"values": ["NY"], "other": "NY"}), "columns.state.other", "none of these"),
     ((*COLUMNS, "state", {"values": ["NY"], "other": 3}), "columns.state.other", "other = true"),
+    ((*COLUMNS, "state", {"complete": True}), "columns.state.complete", "values = ["),
+    ((*COLUMNS, "age", {"min": 0, "max": 9, "complete": True}), "columns.age.complete", "values = ["),
+    ((*COLUMNS, "state", {"values": ["NY"], "other": True, "complete": True}), "columns.state.complete", "keep one"),
+    ((*COLUMNS, "state", {"values": ["NY"], "complete": "yes"}), "columns.state.complete", "complete = true"),
+    ((*COLUMNS, "state", {"not_null": 1}), "columns.state.not_null", "not_null = true"),
+    ((*COLUMNS, "state", {"notnull": True}), "columns.state.notnull", "did you mean not_null?"),
     ((*COLUMNS, "ward", {"values": ["surgry"]}), "columns.ward.values", "did you mean surgery?"),
     ((*COLUMNS, "day", {"min": "2024-01-01", "max": dt.date(2025, 1, 1)}), "day.min", "without quotes"),
     ((*COLUMNS, "sex", {"values": [0, 1]}), "columns.sex.values", "true or false"),
@@ -178,6 +184,42 @@ def test_bad_policy_names_the_key_and_the_cure(
     assert path in first
     assert cure in hint
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_not_null_and_complete_columns_have_no_other_groups(connect: Connect) -> None:
+    columns = {
+        "state": {"values": ["NY", "NJ", "CA", "TX"], "complete": True, "not_null": True},
+        "ward": {"values": ["maternity", "surgery", "other ward"]},
+        "bill": {"not_null": True},
+    }
+    con = connect(policy={"trust_schema": True, "tables": {"visits": {"columns": columns}}})
+    table = con.catalog.table("visits")
+    assert table is not None
+    declared = {c.name: (c.nullable, isinstance(c.domain, Values) and c.domain.complete) for c in table.columns}
+    assert declared["state"] == (False, True) and declared["bill"] == (False, False)
+    assert declared["ward"] == (True, True), "every label of the ENUM is listed"
+    assert declared["patient_id"] == (False, False), "the schema says NOT NULL"
+    (frame,) = tacit.testing.exact_answers(con, "SELECT state, count(*) AS n FROM visits GROUP BY state")
+    assert frame["state"].tolist() == ["NY", "NJ", "CA", "TX"]
+    assert frame["n"].sum() == 400, "a row that breaks the declaration is counted as a listed value"
+    assert len(tacit.testing.unit_counts(con, "SELECT state, ward, count(*) FROM visits GROUP BY CUBE (1, 2)")) == 16
+
+
+@pytest.mark.parametrize("rows", ["NOT NULL", ""])
+def test_a_view_a_file_and_an_untrusted_enum_promise_nothing_by_themselves(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "t.parquet"
+    with duckdb.connect() as db:
+        db.execute(f"CREATE TYPE mood AS ENUM ('a', 'b'); CREATE TABLE t (e mood {rows}, i INTEGER {rows})")
+        db.execute("INSERT INTO t VALUES ('a', 1); CREATE VIEW w AS SELECT * FROM t")
+        db.table("t").write_parquet(str(path))
+        con = tacit.connect(db, policy={"trust_schema": False, "budget": {"epsilon": 1}})
+        stored, view = (con.catalog.table(name) for name in ("t", "w"))
+        assert stored is not None and view is not None
+        assert [c.nullable for c in stored.columns] == [rows == ""] * 2, "DuckDB enforces NOT NULL in its tables"
+        assert [c.nullable for c in view.columns] == [True, True]
+        assert stored.columns[0].domain is None
+    file = tacit.connect(path, policy={"budget": {"epsilon": 1}}).catalog.table("t")
+    assert file is not None and all(c.nullable for c in file.columns)
 
 
 def test_values_of_a_float_column_are_floats() -> None:

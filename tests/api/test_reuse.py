@@ -100,6 +100,33 @@ def test_what_follows_from_released_answers_is_free(con: Connection, watch: Any)
     assert all(s > 0 for s in stderr(derived)), "with its true error"
 
 
+NEVER_NULL = {"state": {"values": ["NY", "NJ", "CA", "TX"], "complete": True, "not_null": True}}
+
+
+def declared(columns: dict[str, Any]) -> dict[str, Any]:
+    return {"budget": {"epsilon": 10.0}, "tables": {"visits": {"version": "1", "columns": columns}}}
+
+
+def test_the_count_of_all_rows_is_known_from_groups_that_are_complete(connect: Connect, watch: Any) -> None:
+    """No row is left out of a column that is declared to hold no NULL, so the groups add up to all rows."""
+    con = connect(policy=declared(NEVER_NULL))
+    con.answer("SELECT state, count(*) FROM visits GROUP BY state", epsilon=1)
+    assert not any(con.answer("SELECT count(*), count(state) FROM visits", epsilon=0.1).cost)
+    assert not any(con.answer("SELECT count(*) FROM visits WHERE state > 'NA' OR state = 'XX'", epsilon=0.1).cost)
+    assert watch.reads == 1
+
+
+def test_what_was_counted_under_a_withdrawn_declaration_is_read_as_it_was_counted(connect: Connect, watch: Any) -> None:
+    """NULL was counted as CA, the least value of the list; without the declaration that is not the count of CA."""
+    with connect(policy=declared(NEVER_NULL)) as con:
+        con.answer("SELECT state, count(*) FROM visits GROUP BY state", epsilon=1)
+    with connect(policy=declared({})) as con:
+        assert not any(con.answer("SELECT count(*) FROM visits", epsilon=0.1).cost), "all rows are all rows"
+        assert any(con.answer("SELECT count(*) FROM visits WHERE state = 'CA'", epsilon=0.1).cost)
+        assert any(con.answer("SELECT count(*) FROM visits WHERE state IS NULL", epsilon=0.1).cost)
+    assert watch.reads == 3
+
+
 def test_two_releases_together_cover_a_third(con: Connection, watch: Any) -> None:
     con.answer("SELECT count(*) FROM visits WHERE age < 30 AND sex", epsilon=1)
     con.answer("SELECT count(*) FROM visits WHERE age < 30 AND (NOT sex OR sex IS NULL)", epsilon=1)

@@ -157,7 +157,7 @@ def test_the_ledgers_bytes(tmp_path: Path) -> None:
             except tacit.Error:
                 continue
         con.answer(GOOD[:5], epsilon=0.5, delta=1e-6, strategy="identity")
-        files = [file for file in tmp_path.iterdir() if file != path]
+        files = [file for file in tmp_path.rglob("*") if file != path and file.is_file()]
         assert files
         for file in files:
             content = file.read_bytes()

@@ -49,9 +49,13 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture
 def con(database: duckdb.DuckDBPyConnection) -> Iterator[Connection]:
-    ranges = {column(type_): {"min": 0, "max": 3} for type_ in NUMBERS if type_ not in ("DECIMAL(38,38)", "UHUGEINT")}
-    for type_ in ("VARCHAR", "ENUM('b', 'a')"):
-        ranges[column(type_)] = {"values": ["a", "b"]}
+    """Half of the columns are declared to hold no NULL, and two to hold listed values alone: the rows break it all."""
+    ranges: dict[str, dict[str, object]] = {column(type_): {"not_null": True} for type_ in EVERY[::2]}
+    for type_ in NUMBERS:
+        if type_ not in ("DECIMAL(38,38)", "UHUGEINT"):
+            ranges[column(type_)] = {**ranges.get(column(type_), {}), "min": 0, "max": 3}
+    ranges[column("VARCHAR")] = {"values": ["a", "b"], "complete": True, "not_null": True}
+    ranges[column("ENUM('b', 'a')")] = {"values": ["a"], "complete": True}
     policy = {
         "budget": {"epsilon": 1000},
         "tables": {"v": {"columns": ranges, "privacy_unit": "person", "max_rows_per_unit": 7, "version": "1"}},

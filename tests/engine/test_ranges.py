@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tacit.engine.inference.intervals import longest_reach
 from tacit.engine.inference.ranges import directions, factors, ranges, slopes
-from tacit.engine.mechanism.widths import half_widths
+from tacit.engine.mechanism.widths import half_widths, longest_reach
 
 Array = NDArray[np.float64]
 

@@ -68,15 +68,17 @@ DOMAINS: dict[str, Values | Range] = {
     "n": Range(Decimal("0.00"), Decimal("18.50")),
     "s": Values(("NY", "NJ", "CA", "never"), other="other"),
     "da": Range(date(2024, 1, 1), date(2024, 1, 5)),
-    "e": Values(("ok", "sad", "Happy")),
+    "e": Values(("ok", "sad", "Happy"), complete=True),
     "k": Range(0, 6),
-    "Odd Name": Values((0, 1, 2, 3)),
+    "Odd Name": Values((0, 1, 2, 3), complete=True),
     "select": Values(("x", "y")),
-    "zone": Values(("north", "south", "lost")),
+    "zone": Values(("north", "south", "lost"), complete=True),
     "size": Range(1, 9),
-    "g": Values(("f", "M", "x")),
+    "g": Values(("f", "M", "x"), complete=True),
     "w": Range(0.0, 50.0),
 }
+NEVER_NULL = {"Odd Name"}
+"""No row holds NULL there, and the schema does not say so."""
 UNITS = {"people": 1, "visits": 4}
 
 
@@ -101,7 +103,10 @@ def catalog(source: Source) -> Catalog:
         tuple(
             Table(
                 table.name,
-                tuple(Column(c.name, c.type, c.nullable, DOMAINS.get(c.name)) for c in table.columns),
+                tuple(
+                    Column(c.name, c.type, c.nullable and c.name not in NEVER_NULL, DOMAINS.get(c.name))
+                    for c in table.columns
+                ),
                 privacy_unit="pid" if table.name in UNITS else None,
                 max_rows_per_unit=UNITS.get(table.name, 1),
                 public=table.name == "places",

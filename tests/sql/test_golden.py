@@ -25,7 +25,7 @@ CATALOG = Catalog(
                 Column("income", "DOUBLE", True, Range(0.0, 250000.0)),
                 Column("day", "DATE", True),
                 Column("urgent", "BOOLEAN", True),
-                Column("mood", "ENUM('ok', 'sad')", False, Values(("ok", "sad"))),
+                Column("mood", "ENUM('ok', 'sad')", False, Values(("ok", "sad"), complete=True)),
             ),
         ),
         Table("wards", (Column("beds", "INTEGER", True, Range(1, 4)),)),

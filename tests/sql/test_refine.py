@@ -24,7 +24,8 @@ def random_axis(rng: np.random.Generator, key: str) -> Axis:
     number = {int(r): None for r in rng.integers(0, 3, size=len(cuts) + 1)}
     regions = [list(number)[i % len(number)] for i in range(len(cuts) + 1)]
     ranks = {r: i for i, r in enumerate(dict.fromkeys(regions))}
-    return Axis(key, tuple(cuts), tuple(ranks[r] for r in regions), len(ranks) + 1)
+    nullable = bool(rng.random() < 0.6)
+    return Axis(key, tuple(cuts), tuple(ranks[r] for r in regions), len(ranks) + nullable, nullable)
 
 
 def random_grid(rng: np.random.Generator) -> Grid:
@@ -42,7 +43,7 @@ def cell(axes: list[Axis], cell_of: Any, row: dict[str, Any]) -> int:
     place = 0
     for axis in axes:
         value = row[axis.key]
-        region = axis.count - 1 if value is None else axis.region_of_piece[bisect_right(axis.cuts, value)]
+        region = axis.null_region if value is None else axis.region_of_piece[bisect_right(axis.cuts, value)]
         place = place * axis.count + region
     return int(cell_of[place])
 
@@ -99,6 +100,15 @@ def test_a_description_survives_the_ledger() -> None:
     np.testing.assert_array_equal(again.cell_of, written.cell_of)
 
 
+def test_an_axis_without_null_says_so_and_the_others_stand_as_before() -> None:
+    columns = (Column("age", "INTEGER", False), Column("s", "VARCHAR"))
+    written = grid("SELECT count(*) FROM t WHERE s = 'a' AND age < 40", columns=columns)
+    described = written.to_json()
+    assert [axis[4:] for axis in described["axes"]] == [[False], []]
+    assert Grid.from_json(json.loads(json.dumps(described))).axes == written.axes
+    assert [axis.count for axis in written.axes] == [2, 3]
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -108,6 +118,9 @@ def test_a_description_survives_the_ledger() -> None:
         {"axes": []},
         {"axes": [["age", [1, 0], [0, 0, 0], 2]]},
         {"axes": [["age", [], [5], 2]]},
+        {"axes": [["age", [3], [0, 1], 2]]},
+        {"axes": [["age", [3], [0, 1], 2, 0]]},
+        {"axes": [["age", [3], [0, 1], 2, False, False]]},
         {"subject": 7},
     ],
 )

@@ -8,15 +8,33 @@ import numpy as np
 import pandas as pd
 from tacit.sql import Source, Workload
 from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
-from tacit.sql.workload import Key
+from tacit.sql.workload import Key, TablePart
 
 
 def exact_values_of(workload: Workload, source: Source) -> np.ndarray:
-    """W @ x."""
-    values = np.zeros(len(workload.matrix))
-    for scan in workload.scans:
-        values += workload.matrix[:, scan.columns] @ (source.count(scan, b"salt") / scan.one_row)
+    """W @ x, from the matrix of each table where there is one."""
+    values = np.zeros(workload.row_count)
+    for part in workload.tables:
+        values[part.rows] = (
+            product_values(workload, part, source)
+            if part.matrix is None
+            else part.matrix @ (source.count(part.scan, b"salt") / part.scan.one_row)  # type: ignore[arg-type]
+        )
     return values
+
+
+def product_values(workload: Workload, part: TablePart, source: Source) -> np.ndarray:
+    """The rows of one table from its product form: the counts of every column set, combined."""
+    product = part.product
+    assert product is not None
+    scans = [product.scan.marginal(axes) for axes in product.column_sets]
+    counts = [x / scan.one_row for x, scan in zip(source.count_all(scans, b"salt"), scans, strict=True)]
+    aggregates = np.full(workload.combine.shape[1], np.nan)
+    product.aggregate_rows(dict(zip(product.column_sets, counts, strict=True)), aggregates)
+    own = workload.combine[part.rows]
+    used = np.unique(own.indices)
+    assert np.all(np.isfinite(aggregates[used])), "an aggregate has no value"
+    return own[:, used] @ aggregates[used]
 
 
 def exact_rows(workload: Workload, source: Source, number: int = 0) -> list[tuple[Any, ...]]:

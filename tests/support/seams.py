@@ -29,6 +29,7 @@ SEAMS = {
     "key frame": "tacit.sql.backends.duckdb.scratch:frame",
     "evaluate": "tacit.sql.backends.duckdb.scratch:evaluate",
     "refine": "tacit.sql.refine:Refinement.refined",
+    "search": "tacit.engine.search.optimize:optimize",
     "norm": "tacit.engine.mechanism.exact:largest_column_norm",
     "measure": "tacit.engine.mechanism.measure:measure",
     "measure in stages": "tacit.engine.mechanism.stages:measure_in_stages",

@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
+from tacit.engine.linalg import gram
 from tacit.engine.search.contest import Contest
 from tacit.engine.search.descent import lbfgs
 from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Matrix, Privacy, Vector
 from tacit.errors import NotSupportedError
 
+LARGE, SPARSE = 512, 32
+"""Cells from which on the non-zero entries of W are counted, and how many dense ones each of them takes as long as."""
 LARGEST = 1e3
 """Largest entry of Θ: beyond, s²·V loses the digits that the difference in ``Problem.value`` lives on."""
 SCREENING_SHARE = 0.12
@@ -25,6 +29,8 @@ SCREENING_STEPS = (15, 40)
 """Steps that tell a good start point from a poor one: the fewest, and the most that are worth it."""
 CLEARLY_BETTER = 0.98
 """Share of the least error below which a start point is entered at once: to measure it costs a decomposition."""
+COLLAPSED, PROBE_CELLS = 1.0 - 1e-4, 40
+"""Share of identity's error above which a descent has thrown its sums away; cells for each sum that it is tried on."""
 HOPELESS = 1.3
 """Error of the best start point, against the best so far, at which the workload belongs to another family."""
 FINALISTS, DESCENT_STEPS, POLISH_STEPS, LAST_POLISH_STEPS = 4, 200, 300, 1000
@@ -82,11 +88,18 @@ class Problem:
         m, n = workload.shape
         self.columns: int = n
         self.diagonal: Vector = np.einsum("ij,ij->j", workload, workload)
-        if 2 * m < n:  # two thin products are cheaper than one with V = WᵀW
-            self._gram: Callable[[Matrix], Matrix] = lambda T: (T @ workload.T) @ workload
-            self._width: int = 2 * m
+        self.cells: float = float(self.diagonal.sum())
+        """The error of Θ = 0, which asks for the cells alone."""
+        entries = int(np.count_nonzero(workload))
+        if n >= LARGE and SPARSE * entries < n * min(2 * m, n):
+            sparse = csr_array(workload)
+            self._gram: Callable[[Matrix], Matrix] = lambda T: np.asarray((sparse.T @ (sparse @ T.T)).T)
+            self._width: int = SPARSE * entries // n
+        elif 2 * m < n:  # two thin products are cheaper than one with V = WᵀW
+            self._gram = lambda T: (T @ workload.T) @ workload
+            self._width = 2 * m
         else:
-            V = workload.T @ workload
+            V = gram(workload)
             self._gram = lambda T: T @ V
             self._width = n
 
@@ -183,7 +196,8 @@ def starts(workload: Matrix, most: int) -> Iterator[Matrix]:
 
 def search(contest: Contest) -> None:
     """Screen the start points, descend from the best, let both signs in, anneal, then try moves from the best."""
-    watch, problem = contest.watch, Problem(contest.workload)
+    watch = contest.watch
+    problem = Problem(contest.queries if contest.shape.cells >= LARGE else contest.workload)  # both have one WᵀW
     budget = _Budget(problem, contest.work)
     screened = _screen(contest, problem, budget)
     if not screened or screened[0][0] > HOPELESS * contest.error:
@@ -220,7 +234,10 @@ def _screen(contest: Contest, problem: Problem, budget: _Budget) -> list[Point]:
     """Where a few steps lead from every start point that can be paid, least error first."""
     fewest, most = SCREENING_STEPS
     points: list[Point] = []
-    for start in starts(contest.workload, _most_rows(problem, SCREENING_SHARE * budget.left / fewest)):
+    rows = _most_rows(problem, SCREENING_SHARE * budget.left / fewest)
+    if problem.columns >= LARGE and _collapses(problem, rows, contest.watch):
+        return []
+    for start in starts(contest.workload, rows):
         affordable = int(min(most, SCREENING_SHARE * budget.left / problem.cost(len(start))))
         if (affordable < fewest and points) or contest.watch.stop():
             continue
@@ -229,6 +246,19 @@ def _screen(contest: Contest, problem: Problem, budget: _Budget) -> list[Point]:
         if points[-1][0] < CLEARLY_BETTER * contest.error:
             contest.enter("p-identity", assemble(points[-1][1]))
     return sorted(points, key=_error)
+
+
+def _collapses(problem: Problem, most: int, watch: Watch) -> bool:
+    """Whether descents from hats and from random sums both throw their sums away.
+
+    On workloads that ask for most of their cells every descent ends at Θ = 0, which is identity, and nothing is left to
+    search.
+    """
+    n = problem.columns
+    few = min(most, n // PROBE_CELLS)
+    stream = np.random.default_rng(0)  # a start point, not noise: nothing private depends on it
+    probes = (np.vstack([hats(n, few), np.full((1, n), 0.3)]), stream.random((few, n)))
+    return all(problem.descend(start, SCREENING_STEPS[0], watch)[0] > COLLAPSED * problem.cells for start in probes)
 
 
 def _most_rows(problem: Problem, work: float) -> int:

@@ -82,5 +82,18 @@ def search_thin(contest: Contest) -> None:
 
 def search_full(contest: Contest) -> None:
     """On workloads of nearly full rank, after p-identity: at full length only where that is quick."""
+    independent = contest.shape.is_large() and contest.shape.rank == len(contest.queries)
+    if independent and _least(contest.queries) > contest.error:
+        return
     short = {} if contest.shape.cells <= COMPLETE else {"levels": 2, "iterations": 30}
     contest.enter("weighted", weighted(contest.queries, "pure", contest.watch, **short))
+
+
+def _least(queries: Matrix) -> float:
+    """What no weights of independent queries can get below.
+
+    With L = diag(u)·W, B is diag(1/u), and max_j Σ_i u_i·|W_ij| is at least the mean over j, Σ_i u_i·a_i for the means
+    a of the rows of |W|. By Hölder Σ 1/u_i²·(Σ u_i·a_i)² ≥ (Σ a_i^⅔)³.
+    """
+    means = np.abs(queries).mean(axis=1)
+    return float(np.sum(np.cbrt(means**2)) ** 3)

@@ -18,18 +18,24 @@ from tacit.errors import NotSupportedError, OperationalError
 from ...catalog import Table
 from ...check_constraints import check_ranges
 from ...names import folded, spelled
+from ...product_scan import ProductScan
 from ...scan import Scan
+from ...scan_sets import ScanSets, joint_scans
 from ...source import ColumnTypes, SourceColumn, SourceTable
 from .extremes import rehearsal
 from .files import READERS, File, open_file
 from .instance import Instance, instance_of
-from .scan_sql import read_column, render
+from .scan_sql import Stored, read_column, render, render_rows
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
 from .text import quote, view_body
 
 _OPENING = threading.Lock()
 """A file is one DuckDB for all connections of a process, and its configuration is locked once."""
+
+
+_VECTORS = 128
+"""So many vectors of 2,048 rows are counted at a time."""
 
 
 def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
@@ -202,12 +208,27 @@ class DuckDBSource:
         sql = f"SELECT 1 FROM {rows} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         return not self._run(sql)
 
-    def rehearse(self, scan: Scan) -> None:
+    def rehearse(self, scan: Scan | ProductScan) -> None:
         """Run the scan on rows made of extreme values, with the settings of this database.
 
         A setting or a limit of this DuckDB that makes the scan fail for any rows shows here, before anything is
-        charged. Reads no stored row.
+        charged. Reads no stored row. Of a product, every axis is counted: each computes what any set of axes does.
         """
+        if isinstance(scan, ProductScan):
+            return self.rehearse_all([scan.marginal((axis,)) for axis in range(len(scan.axes))])
+        self._check_readable(scan)
+        with _refusing():
+            self._count(scan, render(scan, bytes(32), rehearsal))
+
+    def rehearse_all(self, scans: Sequence[Scan]) -> None:
+        """Run what ``count_all`` would run, on rows made of extreme values."""
+        for joint, _ in joint_scans(scans):
+            self._check_readable(joint.rows)
+            with _refusing():
+                self._count_sets(joint, bytes(32), rehearsal)
+
+    def _check_readable(self, scan: Scan) -> None:
+        """The columns are those that the batch was compiled for, and reading them can fail on no row."""
         self._check_unchanged(scan)
         read = scan.reads if scan.table.privacy_unit is None else {column.name for column in scan.table.columns}
         fragile = sorted(self._file.fragile & read) if self._file is not None else []
@@ -216,24 +237,34 @@ class DuckDBSource:
                 f"{fragile[0]} is stored in milliseconds, and whether DuckDB can read them depends on the rows\n"
                 "hint: write the file with microseconds, or load it into a DuckDB database"
             )
-        try:
-            self._count(scan, render(scan, bytes(32), rehearsal))
-        except duckdb.Error:
-            raise NotSupportedError(
-                "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
-                "hint: split the batch, or write simpler expressions"
-            ) from None
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """Run the generated aggregate scan and add its groups up into cells.
 
         Sums are clamped to the ends of int64 (a contraction) before they are handed over.
         """
-        try:
+        with _silenced():
             return self._count(scan, render(scan, salt, self._stored))
-        except duckdb.Error:
-            # DuckDB's message can quote a cell, so it is not passed on.
-            raise OperationalError("the scan of the table failed; nothing was released") from None
+
+    def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
+        """``count`` for several scans; those of the same rows are counted in one pass."""
+        vectors: dict[int, NDArray[np.int64]] = {}
+        for joint, numbers in joint_scans(scans):
+            if len(numbers) == 1:  # DuckDB adds it up by itself
+                vectors[numbers[0]] = self.count(scans[numbers[0]], salt)
+                continue
+            with _silenced():
+                vectors |= zip(numbers, self._count_sets(joint, salt, self._stored), strict=True)
+        return [vectors[number] for number in range(len(scans))]
+
+    def _count_sets(self, joint: ScanSets, salt: bytes, stored: Stored) -> list[NDArray[np.int64]]:
+        counter, width = joint.counter(), len(joint.rows.regions)
+        with self._cursor(joint.rows) as cursor:
+            result = cursor.execute(render_rows(joint.rows, salt, stored))
+            while rows := len(batch := result.fetch_df_chunk(_VECTORS)):
+                columns = [batch.iloc[:, i].to_numpy(dtype=np.int64) for i in range(batch.shape[1])]
+                counter.add(columns[:width], columns[width:], rows)
+        return counter.vectors()
 
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         with self._cursor(scan) as cursor:
@@ -275,6 +306,27 @@ class DuckDBSource:
             computed = {}
         shown = [read_column(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """DuckDB's message can quote a cell, so it is not passed on."""
+    try:
+        yield
+    except duckdb.Error:
+        raise OperationalError("the scan of the table failed; nothing was released") from None
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A statement that fails on rows of tacit's own making is refused before anything is charged."""
+    try:
+        yield
+    except duckdb.Error:
+        raise NotSupportedError(
+            "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
+            "hint: split the batch, or write simpler expressions"
+        ) from None
 
 
 def _shape(columns: Sequence[tuple[Any, ...]]) -> dict[tuple[str, ...], tuple[Any, ...]]:

@@ -22,7 +22,7 @@ _COMPARISONS = 4
 
 
 def region_sql(regions: Regions) -> str:
-    """The number of the region of a column's value; NULL is the last region."""
+    """The number of the region of a column's value. Every value has one, NULL in a NOT NULL column included."""
     column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
@@ -31,7 +31,7 @@ def region_sql(regions: Regions) -> str:
         region = _lookup(column, regions.order, regions.cuts, regions.region_of_piece)
     if region is None:
         region = _tree(column, regions.order, regions.cuts, regions.region_of_piece)
-    return f"CASE WHEN {column} IS NULL THEN {regions.count - 1} ELSE {region} END"
+    return f"CASE WHEN {column} IS NULL THEN {regions.null_region} ELSE {region} END"
 
 
 def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:

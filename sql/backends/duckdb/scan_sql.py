@@ -22,14 +22,19 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
 
     ``stored`` says where the rows of a table are.
     """
-    keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
-    shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
-    inner = f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
-    groups = [f"k{i}" for i in range(len(keys))]
+    groups = [f"k{i}" for i in range(len(scan.regions))]
+    shares = [f"f{i}" for i in range(len(scan.summed))]
     sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
     capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
     tail = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join([*groups, *capped])} FROM ({inner}){tail}"  # noqa: S608
+    return f"SELECT {', '.join([*groups, *capped])} FROM ({render_rows(scan, salt, stored)}){tail}"  # noqa: S608
+
+
+def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
+    """Every row that the scan counts: its region in each column, then its share of each summed column."""
+    keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
+    shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
+    return f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
 
 
 def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:

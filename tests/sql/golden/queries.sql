@@ -66,6 +66,12 @@ SELECT state, count(*) AS n FROM visits GROUP BY state
 -- name: a NOT NULL key has no NULL group
 SELECT mood, count(*) FROM visits GROUP BY 1
 
+-- name: a value that a complete list does not have cuts nothing
+SELECT count(*) FROM visits WHERE mood = 'none'; SELECT count(*) FROM visits WHERE mood > 'p' OR mood IS NULL
+
+-- name: a NOT NULL column is counted like the rows
+SELECT count(patient), count(*) FILTER (WHERE patient IS NULL), count(*) FROM visits
+
 -- name: two keys
 SELECT mood, urgent, count(*) FROM visits GROUP BY ALL
 
