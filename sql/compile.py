@@ -74,8 +74,9 @@ def _part(table: TableBatch, rows: Integers, combine: sparse.csr_array, width: i
         product = build_product(rows_counted, regions, summed, table.aggregates, limits)
     except LimitError as error:
         refusal = error
-    most = limits.dense_cells if product is not None else None
-    if product is None or product.fewest_cells <= limits.dense_cells:
+    structured = product is not None and len(product.sizes) > 1  # one axis gains nothing from not being listed
+    most = limits.dense_cells if structured else None
+    if product is None or not structured or product.fewest_cells <= limits.dense_cells:
         try:
             part = build_cells(table.table, regions, summed, list(table.aggregates), width, limits, most)
             scan = replace(part.scan, private=table.private, joins=joins)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine import TableWorkload, measure, optimize, to_epsilon
 from tacit.engine.inference.nonnegative import fit
+from tacit.engine.linalg import rebuild
 from tacit.engine.mechanism.choose import assemble
 from tacit.engine.mechanism.table_plan import TablePlan
 from tacit.engine.strategy import Privacy, Strategy
@@ -104,7 +105,8 @@ class Ranges:
         measures = {"error": LAPLACE * s.error / setting.m, "lower bound": LAPLACE * s.lower_bound / setting.m}
         with threadpool_limits(limits=1, user_api="blas"):
             cells = TableWorkload(np.eye(self.n), np.arange(self.n))
-            plan = assemble([cells], [s], [np.ones(self.n)], privacy="pure", rows=self.n)
+            of_cells = replace(s, B=rebuild(cells.matrix, s.L))  # the same questions, for the cells
+            plan = assemble([cells], [of_cells], [np.ones(self.n)], privacy="pure", rows=self.n)
             (part,) = plan.parts
             assert isinstance(part, TablePlan)
             for data in RANGED:
