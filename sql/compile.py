@@ -27,6 +27,8 @@ from .workload import Query, TablePart, Workload
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_FEW_ENTRIES, _WIDEST_OF_FEW = 1 << 19, 8192
+"""Of the matrix of few queries, and its cells."""
 _MOST_ERRORS = 20
 """So many errors are shown at once."""
 
@@ -75,7 +77,7 @@ def _part(table: TableBatch, rows: Integers, combine: sparse.csr_array, width: i
     except LimitError as error:
         refusal = error
     structured = product is not None and len(product.sizes) > 1  # one axis gains nothing from not being listed
-    most = limits.dense_cells if structured else None
+    most = _most_cells(len(rows), limits) if structured else None
     if product is None or not structured or product.fewest_cells <= limits.dense_cells:
         try:
             part = build_cells(table.table, regions, summed, list(table.aggregates), width, limits, most)
@@ -85,6 +87,13 @@ def _part(table: TableBatch, rows: Integers, combine: sparse.csr_array, width: i
             if product is None:
                 raise (refusal or error) from None
     return _product_part(rows, combine, product, width)
+
+
+def _most_cells(rows: int, limits: Limits) -> int:
+    """Cells that are listed although there are products: more for few queries, which a search over cells serves."""
+    if limits.dense_cells < Limits.dense_cells:
+        return limits.dense_cells
+    return max(limits.dense_cells, min(_WIDEST_OF_FEW, _FEW_ENTRIES // max(rows, 1)))
 
 
 def _dense(table: TableBatch, rows: Integers, combine: sparse.csr_array, matrix: Floats, limits: Limits) -> Floats:
