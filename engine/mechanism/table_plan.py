@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -239,9 +239,6 @@ class ProductPlan:
 
     def scaled_widths(self, unit: Vector, noises: Sequence[Calibrated], level: float) -> Vector:
         return self.widths(noises, level)
-
-    def with_share(self, share: Fraction) -> ProductPlan:
-        return replace(self, share=share)
 
 
 def product_widths(stderr: Vector, noises: Sequence[tuple[Kind, float]], level: float) -> Vector:

@@ -10,9 +10,6 @@ from tacit.engine.linalg import is_identity, pseudo_inverse
 from tacit.engine.search.optimize import optimize
 from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
 
-_RANK = 1e-11
-"""Eigenvalues of a Gram matrix below this share of the largest are rounding."""
-
 
 @dataclass(frozen=True, eq=False)
 class AxisStrategy:
@@ -54,10 +51,6 @@ class AxisSolver:
             self._solved[key] = AxisStrategy(self._symmetric(L), s.error, s.lower_bound)
         return self._solved[key]
 
-    def gram(self, gram: Matrix) -> AxisStrategy:
-        """The same for all that the error knows of the rows."""
-        return self.rows(root(gram))
-
     def _symmetric(self, L: Matrix) -> Matrix:
         """Under Gaussian noise only LᵀL matters, and its symmetric root is often a multiple of small integers."""
         if self.privacy == "pure":
@@ -68,13 +61,6 @@ class AxisSolver:
             return L  # thin: it is rounded over a basis of its rows
         symmetric = (vectors * np.sqrt(values)) @ vectors.T
         return np.asarray(symmetric / sensitivity(symmetric, "approximate"))
-
-
-def root(gram: Matrix) -> Matrix:
-    """A matrix R with RᵀR = gram, without the directions that are rounding."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > _RANK * values[-1]
-    return np.ascontiguousarray(np.sqrt(values[kept])[:, None] * vectors[:, kept].T)
 
 
 def stacked(matrices: Sequence[Matrix], weights: Sequence[float]) -> Matrix:
