@@ -1,0 +1,6 @@
+CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country VARCHAR NOT NULL);
+CREATE TABLE vehicles (id INTEGER PRIMARY KEY, class VARCHAR NOT NULL);
+CREATE TABLE riders (uuid INTEGER PRIMARY KEY, city_id INTEGER REFERENCES cities (id), signup DATE NOT NULL, tier VARCHAR);
+CREATE TABLE trips (id INTEGER PRIMARY KEY, rider_uuid INTEGER NOT NULL REFERENCES riders (uuid),
+  city_id INTEGER REFERENCES cities (id), vehicle_id INTEGER REFERENCES vehicles (id), status VARCHAR NOT NULL,
+  requested_at TIMESTAMP NOT NULL, fare DOUBLE, minutes INTEGER, rating INTEGER);

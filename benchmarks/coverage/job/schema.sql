@@ -1,0 +1,22 @@
+CREATE TABLE kind_type (id INTEGER PRIMARY KEY, kind VARCHAR NOT NULL);
+CREATE TABLE info_type (id INTEGER PRIMARY KEY, info VARCHAR NOT NULL);
+CREATE TABLE company_type (id INTEGER PRIMARY KEY, kind VARCHAR NOT NULL);
+CREATE TABLE role_type (id INTEGER PRIMARY KEY, role VARCHAR NOT NULL);
+CREATE TABLE keyword (id INTEGER PRIMARY KEY, keyword VARCHAR NOT NULL);
+CREATE TABLE company_name (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, country_code VARCHAR);
+CREATE TABLE title (id INTEGER PRIMARY KEY, title VARCHAR NOT NULL, kind_id INTEGER NOT NULL REFERENCES kind_type (id),
+  production_year INTEGER, episode_nr INTEGER);
+CREATE TABLE movie_companies (id INTEGER PRIMARY KEY, movie_id INTEGER NOT NULL REFERENCES title (id),
+  company_id INTEGER NOT NULL REFERENCES company_name (id),
+  company_type_id INTEGER NOT NULL REFERENCES company_type (id), note VARCHAR);
+CREATE TABLE movie_info_idx (id INTEGER PRIMARY KEY, movie_id INTEGER NOT NULL REFERENCES title (id),
+  info_type_id INTEGER NOT NULL REFERENCES info_type (id), info VARCHAR NOT NULL);
+CREATE TABLE movie_keyword (id INTEGER PRIMARY KEY, movie_id INTEGER NOT NULL REFERENCES title (id),
+  keyword_id INTEGER NOT NULL REFERENCES keyword (id));
+CREATE TABLE name (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, gender VARCHAR, name_pcode_cf VARCHAR);
+CREATE TABLE aka_name (id INTEGER PRIMARY KEY, person_id INTEGER NOT NULL REFERENCES name (id), name VARCHAR NOT NULL);
+CREATE TABLE person_info (id INTEGER PRIMARY KEY, person_id INTEGER NOT NULL REFERENCES name (id),
+  info_type_id INTEGER NOT NULL REFERENCES info_type (id), info VARCHAR NOT NULL, note VARCHAR);
+CREATE TABLE cast_info (id INTEGER PRIMARY KEY, person_id INTEGER NOT NULL REFERENCES name (id),
+  movie_id INTEGER NOT NULL REFERENCES title (id), note VARCHAR, nr_order INTEGER,
+  role_id INTEGER NOT NULL REFERENCES role_type (id));

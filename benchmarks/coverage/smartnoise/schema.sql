@@ -1,0 +1,2 @@
+CREATE TABLE pums (pid INTEGER PRIMARY KEY, age INTEGER, sex VARCHAR, educ INTEGER, race VARCHAR, income DOUBLE, married BOOLEAN);
+CREATE TABLE pums_dup (pid INTEGER NOT NULL REFERENCES pums (pid), year INTEGER NOT NULL, income DOUBLE, region VARCHAR);
