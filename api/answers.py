@@ -12,12 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, Estimate
 from tacit.engine.accounting.amounts import NOTHING
-from tacit.sql.names import folded
-from tacit.sql.present import arranged, is_number, key_frame, leaf_values
-from tacit.sql.workload import Output, Query, Ratio, Stacked, Workload
+from tacit.sql.names import numbered
+from tacit.sql.present import arranged, column_type, is_number, key_frame, leaf_values
+from tacit.sql.workload import OuterQuery, Output, Query, Ratio, Stacked, Workload
 
 from .budget import show
 from .figures import ColumnBuilder, Figures
+from .outer_figures import Compute, KeyFrames, outer_figures
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ _FEW_ROWS = "too few rows: any value of the declared range is possible"
 class Answer:
     """One query of the batch, answered."""
 
-    query: Query
+    query: Query | OuterQuery
     names: tuple[str, ...]
     """The frame's column names: DuckDB's own, repeated ones numbered as its ``.df()`` does."""
     figures: Mapping[int, Figures]
@@ -46,6 +47,13 @@ class Answer:
     def sql(self) -> str:
         """The query's own text."""
         return self.query.sql
+
+    @property
+    def types(self) -> tuple[tuple[str, str], ...]:
+        """The name and DuckDB type of each column."""
+        if isinstance(self.query, OuterQuery):
+            return tuple((column.column, column.type) for column in self.query.columns)
+        return tuple((c.name, column_type(self.query, c.output)) for c in self.query.columns)
 
     @property
     def df(self) -> pd.DataFrame:
@@ -145,31 +153,39 @@ class Answers(Sequence[Answer]):
 
 def frame(
     workload: Workload,
-    keys: Sequence[pd.DataFrame],
+    keys: KeyFrames,
     estimate: Estimate,
     confidence: float,
     *,
+    compute: Compute,
     paid: Amount = NOTHING,
     cost: Amount = NOTHING,
     strategy: str = "none",
     histogram: Callable[[], pd.DataFrame],
 ) -> Answers:
-    """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``."""
+    """Rebuild every query's columns from the estimated rows of the workload; ``keys`` are its ``key_frames``.
+
+    ``compute`` runs what a statement computes from released frames.
+    """
     half_width = estimate.half_width(confidence)
-    answers = tuple(
-        _answer(query, query_keys, estimate, half_width, confidence)
-        for query, query_keys in zip(workload.queries, keys, strict=True)
-    )
-    return Answers(answers, paid.epsilon, paid.delta, cost, strategy, confidence, histogram)
+    answers = []
+    for query in workload.queries:
+        if isinstance(query, OuterQuery):
+            computed = outer_figures(query, keys, estimate, confidence, compute)
+            names = numbered([column.column for column in query.columns])
+            answers.append(Answer(query, names, computed.figures, computed.columns, computed.labels, computed.notes))
+        else:
+            answers.append(_answer(query, keys[id(query)], estimate, half_width, confidence))
+    return Answers(tuple(answers), paid.epsilon, paid.delta, cost, strategy, confidence, histogram)
 
 
-def key_frames(queries: Sequence[Query]) -> list[pd.DataFrame]:
-    """The key columns of every query; queries over the same groups share one frame."""
+def key_frames(queries: Sequence[Query]) -> KeyFrames:
+    """The key columns of every query, by its identity; queries over the same groups share one frame."""
     frames: dict[tuple[Any, ...], pd.DataFrame] = {}
     for query in queries:
         if (query.keys, query.groups) not in frames:
             frames[query.keys, query.groups] = key_frame(query)
-    return [frames[query.keys, query.groups] for query in queries]
+    return {id(query): frames[query.keys, query.groups] for query in queries}
 
 
 def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
@@ -191,7 +207,7 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
         columns = [column.iloc[order].reset_index(drop=True) for column in columns]
         labels = [labels[i] for i in order]
         notes = {i: tuple(note[row] for row in order) for i, note in notes.items()}
-    names = frame_names([c.name for c in query.columns])
+    names = numbered([c.name for c in query.columns])
     return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
 
 
@@ -234,25 +250,6 @@ def _native(value: Any) -> Any:
     if isinstance(value, pd.Timestamp):
         return value.to_pydatetime()
     return value.item() if isinstance(value, np.generic) else value
-
-
-def frame_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Number repeated names as DuckDB's ``.df()`` does: ``x``, ``x_1``; case does not tell names apart.
-
-    >>> frame_names(["x", "x", "X", "x_1"])
-    ('x', 'x_1', 'X_2', 'x_1_1')
-    """
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        low = folded(name)
-        if low in seen:
-            while f"{low}_{seen[low]}" in seen:
-                seen[low] += 1
-            name = f"{name}_{seen[low]}"
-        seen[folded(name)] = 1
-        unique.append(name)
-    return tuple(unique)
 
 
 def _short(sql: str) -> str:

@@ -17,7 +17,7 @@ from tacit.sql.names import folded
 from tacit.sql.present import is_number, rows_used
 from tacit.sql.product_scan import ProductScan
 from tacit.sql.scan import UNIT, Scan, SummedColumn
-from tacit.sql.workload import Linear, Output, Stacked, TablePart, Workload
+from tacit.sql.workload import Linear, OuterQuery, Output, Stacked, TablePart, Workload
 
 from .errors import NotSupportedError, ProgrammingError
 from .request import WIDEST_WEIGHTS, Ask
@@ -61,7 +61,7 @@ class CompiledBatch:
     @property
     def units(self) -> dict[str, str]:
         """Whose presence the release hides: the privacy unit of every private table that is read."""
-        tables = [table for scan in self.scans for table in (scan.table, *(join.table for _, join in scan.private))]
+        tables = [table for scan in self.scans for table in scan.tables if not table.public]
         return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
 
     @property
@@ -219,6 +219,8 @@ def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
     """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
     for _, join in scan.joins:
         key = tuple(column for _, column in join.on)
+        if join.unit:  # one row for each unit and key is taken of a private table, whatever it holds
+            continue
         if not source.unique(join.table, key):
             raise NotSupportedError(
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
@@ -280,7 +282,8 @@ def computed_queries(workload: Workload) -> str:
     computed = [
         index
         for index, query in enumerate(workload.queries)
-        if any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
+        if isinstance(query, OuterQuery)
+        or any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
     ]
     return ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 from tacit.sql.placeholders import positional, uses
-from tacit.sql.present import column_type
 
 from .answers import Answer, Answers
 from .errors import InterfaceError, ProgrammingError
@@ -86,7 +85,7 @@ class Cursor:
         answer = self._current
         if answer is None:
             return None
-        return tuple((c.name, column_type(answer.query, c.output), *(None,) * 5) for c in answer.query.columns)
+        return tuple((name, type_, *(None,) * 5) for name, type_ in answer.types)
 
     @property
     def rowcount(self) -> int:

@@ -133,6 +133,7 @@ def answer(
         keys,
         replace(estimate, values=estimate.values + public),
         ask.confidence,
+        compute=session.source.compute,
         paid=paid,
         cost=cost,
         strategy=purchase.plan.name,

@@ -13,10 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from tacit.engine import Amount, baselines
 from tacit.engine.accounting.amounts import NOTHING
+from tacit.sql.names import numbered
 from tacit.sql.present import is_number, rows_used
-from tacit.sql.workload import Cell, Linear, Output, Query, Ratio, Stacked
+from tacit.sql.workload import Cell, Linear, OuterQuery, Output, Query, Ratio, Stacked, released_parts
 
-from .answers import UNPREDICTED, frame_names
+from .answers import UNPREDICTED
 from .budget import show
 from .compiled_batch import CompiledBatch
 from .pricing import Purchase
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 
 _AVG_NOTE = "AVG: depends on the released count"
 _COMPUTED_NOTE = "computed: depends on the released values"
+_INNER_NOTE = "released; the answer is computed from it"
 _ROUNDING = 1 + 1e-6
 _WORDS = {
     "split": "budget split per query",
@@ -65,7 +67,7 @@ class Plan:
     strategy: str
     privacy: str
     """``pure`` (Laplace noise) or ``approximate`` (Gaussian)."""
-    queries: tuple[Query, ...]
+    queries: tuple[Query | OuterQuery, ...]
     cells: Sequence[Cell]
     error: float
     """What was minimised: the errors of all figures in one number, as ``objective`` says. Weights, and the sizes of
@@ -102,12 +104,14 @@ class Plan:
         """
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         rows: list[int] = []
-        for index, query in enumerate(self.queries):
-            labels, names = list(query.labels), frame_names([column.name for column in query.columns])
+        for index, query in ((i, part) for i, query in enumerate(self.queries) for part in released_parts(query)):
+            labels, names = list(query.labels), numbered([column.name for column in query.columns])
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):
                     continue
                 at, notes = _predicted(column.output, len(labels))
+                if isinstance(self.queries[index], OuterQuery):
+                    notes = [note or _INNER_NOTE for note in notes]
                 if self.stages:
                     notes = [UNPREDICTED if row < 0 or np.isnan(self.stderr[row]) else "" for row in at]
                 rows += at

@@ -17,6 +17,7 @@ from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql import Source
 from tacit.sql.present import rehearse
 from tacit.sql.scan import Scan
+from tacit.sql.workload import OuterQuery
 
 from . import dependent
 from .answers import Answers, frame, key_frames
@@ -24,6 +25,7 @@ from .combine import cell_frame, combine, contributing
 from .compiled_batch import CompiledBatch, read_public
 from .errors import BudgetError, InternalError
 from .explain import Plan, free_plan, predicted_plan
+from .outer_figures import rehearse_outer
 from .pricing import Purchase
 from .releases import Release, StoredReleases, read, total, write
 from .request import Ask
@@ -43,12 +45,17 @@ def answer(session: Session, ask: Ask) -> Answers:
     salt = session.access.salt
     batch = session.compile(ask)
     public = read_public(session.source, batch)
-    keys = key_frames(batch.workload.queries)  # what can fail must fail before the charge
-    for query, query_keys in zip(batch.workload.queries, keys, strict=True):
-        rehearse(query, query_keys)
+    keys = key_frames(batch.workload.released)  # what can fail must fail before the charge
+    for query in batch.workload.released:
+        rehearse(query, keys[id(query)])
+    compute = session.source.compute
+    for statement in batch.workload.queries:
+        if isinstance(statement, OuterQuery):
+            rehearse_outer(statement, keys, compute)
     if not batch.tables:  # no private row is touched, so nothing is charged
         estimate = combine((), batch, public)
-        return frame(batch.workload, keys, estimate, ask.confidence, histogram=partial(cell_frame, (), batch))
+        histogram = partial(cell_frame, (), batch)
+        return frame(batch.workload, keys, estimate, ask.confidence, compute=compute, histogram=histogram)
     ledger = session.access.open()
     if ledger.salt != salt:  # another process began the ledger meanwhile: the tables' versions have other names in it
         return answer(session, ask)
@@ -71,6 +78,7 @@ def answer(session: Session, ask: Ask) -> Answers:
         keys,
         estimate,
         ask.confidence,
+        compute=compute,
         paid=total(r.cost for r in contributors),
         cost=cost,
         strategy=strategy,

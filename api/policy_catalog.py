@@ -35,7 +35,8 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
             raise policy_error(policy.origin, f"tables.{name}", "is declared twice", "keep one of the two")
         declared[table] = entry
     catalog = Catalog(
-        tables=tuple(declared_table(declared.get(t.name, TablePolicy()), t, policy.origin) for t in schema)
+        tuple(declared_table(declared.get(t.name, TablePolicy()), t, policy.origin) for t in schema),
+        source.read_public,
     )
     check_different([table.key for table in catalog.tables], "two tables")
     return catalog
@@ -72,4 +73,4 @@ def with_versions(catalog: Catalog, source: Source, declared: Mapping[str, str],
     stated = [versions.get(t.name) or t.version for t in catalog.tables]
     present = "" if all(stated) else source.version(key)  # one for all tables: asking costs a statement
     tables = (replace(t, version=name or present) for t, name in zip(catalog.tables, stated, strict=True))
-    return Catalog(tables=tuple(tables))
+    return Catalog(tuple(tables), source.read_public)

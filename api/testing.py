@@ -15,14 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from tacit.sql import compile_batch
-from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
+from tacit.sql.names import numbered
+from tacit.sql.present import exact_columns
 from tacit.sql.scan import Scan
-from tacit.sql.workload import TablePart, Workload
+from tacit.sql.workload import OuterQuery, TablePart, Workload
 
-from .answers import assemble, frame_names
+from .answers import assemble, key_frames
 from .compiled_batch import exact_rows
 from .connection import Connection, guarded
 from .errors import InterfaceError, OperationalError
+from .outer_figures import outer_frame
 from .request import Batch, Params
 
 _NO_SALT = bytes(32)
@@ -49,14 +51,14 @@ def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[
     with _salt(con) as salt:
         for part in workload.tables:
             exact[part.rows] = exact_rows(con._session.source, workload, part, salt)
+    keys = key_frames(workload.released)
     frames = []
     for query in workload.queries:
-        keys = key_frame(query)
-        columns = [pd.Series(exact_values(query, c.output, keys, exact)) for c in query.columns]
-        if query.arrangement is not None:
-            order = arranged(query, keys, columns, leaf_values(query.arrangement.leaves, exact))
-            columns = [column.iloc[order].reset_index(drop=True) for column in columns]
-        frames.append(assemble(frame_names([c.name for c in query.columns]), columns))
+        if isinstance(query, OuterQuery):
+            frames.append(outer_frame(query, keys, exact, con._session.source.compute))
+        else:
+            columns = exact_columns(query, keys[id(query)], exact)
+            frames.append(assemble(numbered([c.name for c in query.columns]), columns))
     return frames
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .names import folded
 
+if TYPE_CHECKING:
+    from .derived import PublicQuery, UnitRows
+
 _LABELS = ("p", "j")
 """What the labels of joined private and public tables begin with."""
+
+UNIT_NAME = "tacit unit"
+"""What the scan calls the privacy unit of a row; no column may be named so."""
 
 Bound = int | float | Decimal | date | datetime
 
@@ -82,6 +88,17 @@ class Column:
 
 
 @dataclass(frozen=True)
+class KeyStep:
+    """One step on the way from a row to its privacy unit: the rows of a table with this key, and what they say."""
+
+    table: Table
+    key: str
+    """The column of the table that is equal to what the step before says."""
+    gives: str
+    """The column that holds the next key, or the unit in the last step."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, and the bound on what one privacy unit can add to it.
 
@@ -99,6 +116,17 @@ class Table:
     """Schema and name in the database; the name alone when empty."""
     view: str = field(default="", repr=False)
     """The SELECT behind a view; a view is read as if that text stood in its place."""
+    rows: PublicQuery | UnitRows | None = None
+    """How the rows of a table that is not stored are computed; None for a stored one."""
+    unit_path: tuple[KeyStep, ...] | None = None
+    """How the privacy unit is reached, where the table does not hold it; ``privacy_unit`` is then the path in words."""
+    unit_key: str = ""
+    """The column that the path begins with."""
+
+    @property
+    def unit_column(self) -> str | None:
+        """The column that holds the privacy unit, where the table has one."""
+        return None if self.unit_path is not None else self.privacy_unit
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -119,6 +147,8 @@ class Catalog:
     """All tables that a batch may name."""
 
     tables: tuple[Table, ...] = field(default=())
+    read_public: Callable[[PublicQuery], list[tuple[Any, ...]]] | None = field(default=None, compare=False, repr=False)
+    """The rows of a query over public tables, where a database is at hand."""
 
     @cached_property
     def _by_name(self) -> dict[str, Table]:

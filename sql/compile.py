@@ -22,7 +22,7 @@ from .products import ProductTable, build_product
 from .query import read_query
 from .scan import Scan
 from .statement import Statement
-from .workload import Query, TablePart, Workload
+from .workload import OuterQuery, Query, TablePart, Workload
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -156,9 +156,9 @@ def _same(scan: Scan) -> Scan:
     return scan
 
 
-def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]:
+def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query | OuterQuery, ...]:
     """Every query; or one error that holds those of all queries."""
-    queries: list[Query] = []
+    queries: list[Query | OuterQuery] = []
     errors: list[SqlError] = []
     for number, chunk in enumerate(chunks):
         try:
@@ -173,7 +173,7 @@ def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query, ...]
     return tuple(queries)
 
 
-def _read(reader: BatchReader, statement: Statement) -> Query:
+def _read(reader: BatchReader, statement: Statement) -> Query | OuterQuery:
     try:
         return read_query(reader, statement)
     except RecursionError:

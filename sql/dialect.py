@@ -18,7 +18,9 @@ from .backends.duckdb.functions import (
 from .backends.duckdb.lines import comparison_type, ordering, to_double
 from .backends.duckdb.scratch import (
     REFUSALS,
+    RelationShape,
     argument_counts,
+    describe,
     display_name,
     distinct,
     evaluate,
@@ -28,8 +30,8 @@ from .backends.duckdb.scratch import (
     map_values,
     type_of,
 )
-from .backends.duckdb.text import DUCKDB, double, guarded, parse, short, tokenize, write
-from .backends.duckdb.types import is_key, is_numeric, kind_of, without_enums
+from .backends.duckdb.text import DUCKDB, double, guarded, parse, quote, short, tokenize, write
+from .backends.duckdb.types import is_joinable, is_key, is_numeric, kind_of, without_enums
 
 __all__ = [
     "BY_NAME",
@@ -40,11 +42,13 @@ __all__ = [
     "NUMBER",
     "PLAIN",
     "REFUSALS",
+    "RelationShape",
     "TRUTH",
     "WORDS",
     "argument_counts",
     "cast_kind",
     "comparison_type",
+    "describe",
     "display_name",
     "distinct",
     "double",
@@ -53,12 +57,14 @@ __all__ = [
     "frame",
     "guarded",
     "has_dtype",
+    "is_joinable",
     "is_key",
     "is_numeric",
     "kind_of",
     "map_values",
     "ordering",
     "parse",
+    "quote",
     "short",
     "to_double",
     "tokenize",

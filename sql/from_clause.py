@@ -1,30 +1,60 @@
-"""FROM: which rows are read, under which names, and with which filters."""
+"""FROM and WHERE: which rows are read, under which names, and with which conditions.
+
+Derived tables, CTEs and views that filter and project are taken apart (``level.py``); those that read public tables
+alone are public tables of their own, and those that group by the privacy unit are tables of one row for each unit. What
+is left, tables and conditions, is put together in ``joins.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
 
 from sqlglot import exp
-from tacit.errors import SqlSyntaxError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import SqlError, SqlSyntaxError, UnknownNameError, UnsupportedSqlError
 
 from . import dialect
 from .batch import BatchReader
 from .catalog import Column, Table
-from .declared import with_domain
-from .joins import JoinReader
+from .joins import Attacher, Tables, conjuncts, together
+from .level import Leaf, Level, Named, items_of
 from .names import MAIN, folded, nearest, spelled
 from .parse import Limits, parse_batch
 from .predicate import Predicate, PredicateReader
-from .relation import Relation, RelationColumn, column_of, scope_of, stored_columns, tables_of
-from .scalar import Scope
+from .public import public_table
+from .relation import Relation, scope_of, stored_columns
+from .scalar import Scope, scalar
 from .statement import Statement, bare
+from .unit_rows import is_grouped, read_unit_rows, unit_keys
 
 _CLAUSES = {
     "joins": "JOIN", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
     "distinct": "DISTINCT", "qualify": "QUALIFY", "windows": "WINDOW", "sample": "TABLESAMPLE", "laterals": "LATERAL",
     "into": "INTO", "with_": "WITH", "group": "GROUP BY",
 }  # fmt: skip
+_PROJECTS = ("expressions", "from_", "where", "with_", "joins")
+"""The clauses of a SELECT that filters and projects."""
+
+
+class Kind(Enum):
+    """What the rows of a query are."""
+
+    PUBLIC = "public"
+    ROWS = "rows of people"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What was found out about the queries inside one statement, by their nodes' identity."""
+
+    kinds: dict[int, Kind] = field(default_factory=dict)
+    tables: dict[int, Table] = field(default_factory=dict)
+    views: dict[tuple[str, ...], tuple[exp.Expr, RelationReader]] = field(default_factory=dict)
+    nodes: list[exp.Expr] = field(default_factory=list)
+    """Kept, so that no other node can take the identity of one."""
 
 
 class RelationReader:
@@ -36,16 +66,18 @@ class RelationReader:
         statement: Statement,
         ctes: Mapping[str, tuple[exp.CTE, RelationReader]] | None = None,
         schema: str = MAIN,
+        memory: Memory | None = None,
     ) -> None:
-        self._batch = batch
-        self._statement = statement
+        self.batch = batch
+        self.statement = statement
         self._error = statement.error
         self._ctes = dict(ctes or {})
         """Each CTE with the reader of its own text, which knows only what stands before it."""
         self._schema = schema
         """Where a table without a schema is looked for first: a view's own schema."""
+        self.memory = memory or Memory()
 
-    def with_ctes(self, select: exp.Query) -> RelationReader:
+    def with_ctes(self, select: exp.Expr) -> RelationReader:
         """A reader that also knows the CTEs of a WITH clause.
 
         As in DuckDB, a CTE sees those before it and not itself: inside it, its name still means what it meant outside.
@@ -65,27 +97,26 @@ class RelationReader:
                 )
             defined.add(name)
             ctes = {**reader._ctes, name: (cte, reader)}
-            reader = RelationReader(self._batch, self._statement, ctes, self._schema)
+            reader = RelationReader(self.batch, self.statement, ctes, self._schema, self.memory)
         return reader
 
-    def read(self, select: exp.Select) -> Relation:
-        """The relation of a SELECT's FROM clause, joins included; WHERE is not part of it."""
-        clause = select.args.get("from_")
-        if clause is None:
-            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
-        relation = self._item(clause.this)
-        joins = list(select.args.get("joins") or [])
-        if isinstance(clause.this, exp.Table | exp.Subquery):
-            joins = list(clause.this.args.get("joins") or []) + joins
-        for join in joins:
-            relation = self._join(relation, join)
-        return relation
+    def read(self, select: exp.Select, *, apart: bool = False) -> Relation:
+        """The relation of a SELECT's FROM and WHERE.
 
-    def filtered(self, relation: Relation, where: exp.Expr | None) -> Relation:
-        """The relation with a WHERE clause added."""
-        if where is None:
-            return relation
-        return relation.narrowed(self.predicate(relation, where))
+        ``apart``: its rows are not counted but computed with, so the batch is not asked about them.
+        """
+        if select.args.get("from_") is None:
+            raise self._error(UnsupportedSqlError, select, "a query reads a table", "add FROM table")
+        tables = Tables()
+        level = self.level(select, tables)
+        attacher = Attacher(self.batch, tables, apart=apart)
+        base = attacher.attached()
+        relation = Relation(base, level, attacher.column, kept=frozenset(tables.kept))
+        if apart:
+            filters = [scalar(node, attacher.scope(inner)) for inner, node in attacher.rest()]
+            return replace(relation, filters=(*attacher.matched, *filters))
+        asked = [PredicateReader(attacher.scope(inner), base.attribute).read(node) for inner, node in attacher.rest()]
+        return replace(relation, where=together([*attacher.matches(), *asked]))
 
     def predicate(self, relation: Relation, node: exp.Expr) -> Predicate:
         """A condition over the relation's columns."""
@@ -93,116 +124,234 @@ class RelationReader:
 
     def scope(self, relation: Relation) -> Scope:
         """What names mean over a relation."""
-        return scope_of(self._batch, self._statement, relation)
+        return scope_of(self.batch, relation)
 
-    # one item of FROM
+    # what a query reads
 
-    def _item(self, node: exp.Expr) -> Relation:
+    def kind(self, query: exp.Expr) -> Kind:
+        """What the rows of a query are; found out once."""
+        query = unwrapped(query)
+        if id(query) not in self.memory.kinds:
+            self.memory.nodes.append(query)
+            self.memory.kinds[id(query)] = self._kind(query)
+        return self.memory.kinds[id(query)]
+
+    def _kind(self, query: exp.Expr) -> Kind:
+        reader = self.with_ctes(query)
+        if isinstance(query, exp.SetOperation):
+            kinds = {reader.kind(query.this), reader.kind(query.expression)}
+            return next(kind for kind in (Kind.RELEASED, Kind.ROWS, Kind.PUBLIC) if kind in kinds)
+        if not isinstance(query, exp.Select):
+            return Kind.PUBLIC
+        kinds = {reader.item_kind(node) for node in from_items(query)}
+        if Kind.RELEASED in kinds or (Kind.ROWS not in kinds and reader._asks_rows(query)):
+            return Kind.RELEASED
+        if Kind.ROWS not in kinds:
+            return Kind.PUBLIC
+        if not is_grouped(query):
+            return Kind.ROWS
+        return Kind.ROWS if not reader.stacks_rows(query) and unit_keys(reader, query) else Kind.RELEASED
+
+    def _asks_rows(self, select: exp.Select) -> bool:
+        """Whether a subquery in an expression reads private rows."""
+        inner = [q for q in select.find_all(exp.Query) if q is not select and not isinstance(q, exp.Subquery)]
+        return any(isinstance(q, exp.Select) and self.kind(q) is not Kind.PUBLIC for q in inner if _in_expression(q, select))
+
+    def item_kind(self, node: exp.Expr) -> Kind:
+        """What the rows of one item of FROM are."""
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            if not node.db and folded(node.name) in self._ctes:
+                cte, reader = self._ctes[folded(node.name)]
+                return reader.kind(cte.this)
+            table = self.table(node)
+            if table.view:
+                query, reader = self.view(table, node)
+                return reader.kind(query)
+            return Kind.PUBLIC if table.public else Kind.ROWS
         if isinstance(node, exp.Subquery):
-            relation = self._derived(node.this, node)
-            alias = node.alias or "subquery"
-        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            relation, alias = self._named(node)
-        else:
-            raise self._error(
-                UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
-                "write FROM table",
-            )  # fmt: skip
+            return self.kind(node.this)
+        return Kind.PUBLIC
+
+    def behind(self, node: exp.Expr) -> tuple[RelationReader, exp.Expr] | None:
+        """The query of a derived table or CTE, and the reader of its text; None for a stored table."""
+        if isinstance(node, exp.Subquery):
+            return self, unwrapped(node.this)
+        found = self.cte(node) if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) else None
+        return None if found is None else (found[1], unwrapped(found[0].this))
+
+    def stacks_rows(self, select: exp.Select) -> bool:
+        """Whether a SELECT reads private rows of several SELECTs, one below the other."""
+        queries = [self.behind(node) for node in from_items(select)]
+        return any(found is not None and isinstance(found[1], exp.SetOperation) and found[0].kind(found[1]) is Kind.ROWS
+                   for found in queries)  # fmt: skip
+
+    def cte(self, node: exp.Table) -> tuple[exp.CTE, RelationReader] | None:
+        """The CTE that a name means, and the reader of its text."""
+        return None if node.db else self._ctes.get(folded(node.name))
+
+    def table(self, node: exp.Table) -> Table:
+        """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
+        schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
+        candidates = (self.batch.catalog.at(schema, node.name) for schema in schemas)
+        table = next((table for table in candidates if table is not None), None)
+        if table is None or node.catalog:
+            name = spelled((schemas[-1], node.name))
+            existing = [t.name for t in self.batch.catalog.tables] + list(self._ctes)
+            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
+        return table
+
+    def view(self, table: Table, node: exp.Table) -> tuple[exp.Expr, RelationReader]:
+        """The query behind a view, which is read as if its text stood in its place."""
+        if table.key not in self.memory.views:
+            try:
+                (statement,) = parse_batch(table.view, Limits())
+            except (SqlSyntaxError, UnsupportedSqlError, ValueError):
+                raise self._view_error(table, node) from None
+            reader = RelationReader(
+                self.batch, statement, schema=table.path[0] if table.path else MAIN, memory=self.memory
+            )
+            self.memory.views[table.key] = statement.tree, reader
+        return self.memory.views[table.key]
+
+    def _view_error(self, table: Table, node: exp.Expr) -> SqlError:
+        return self._error(
+            UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
+            "query the tables behind it",
+        )  # fmt: skip
+
+    # levels
+
+    def level(self, select: exp.Select, tables: Tables) -> Level:
+        """What names mean in a SELECT; its tables and conditions are added to ``tables``."""
+        level = Level(self.statement)
+        clause = select.args["from_"]
+        self._joined(clause.this, list(select.args.get("joins") or []), level, tables)
+        where = select.args.get("where")
+        if where is not None:
+            tables.conditions += [(level, part) for part in conjuncts(where.this)]
+        return level
+
+    def _joined(self, node: exp.Expr, joins: list[exp.Join], level: Level, tables: Tables) -> list[Leaf]:
+        leaves = self._item(node, level, tables)
+        if isinstance(node, exp.Table | exp.Subquery):
+            joins = list(node.args.get("joins") or []) + joins
+        for join in joins:
+            leaves += self._join(join, leaves, level, tables)
+        return leaves
+
+    def _item(self, node: exp.Expr, level: Level, tables: Tables) -> list[Leaf]:
+        """One item of FROM: what it is called, and the tables that it brings in."""
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and not node.alias:
+            return self._joined(node.this, [], level, tables)
+        before = len(tables.leaves)
         extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]
-        if extra:
+        if extra and not isinstance(node, exp.Values):
             what = extra[0].upper().replace("_", " ")
             raise self._error(UnsupportedSqlError, node, f"{what} is not supported", "write FROM table alias")
-        ((_, columns),) = relation.names
-        return replace(relation, names=((alias, self._renamed(columns, node)),))
+        alias = node.alias or (node.name if isinstance(node, exp.Table) else "") or "subquery"
+        columns = self._renamed(self._offered(node, alias, tables), node)
+        level.items.append((alias, columns))
+        return tables.leaves[before:]
 
-    def _renamed(self, columns: Mapping[str, RelationColumn], node: exp.Expr) -> Mapping[str, RelationColumn]:
+    def _offered(self, node: exp.Expr, alias: str, tables: Tables) -> Mapping[str, Named]:
+        """The columns that an item of FROM offers."""
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            found = self.cte(node)
+            if found is not None:
+                cte, reader = found
+                return reader._renamed(reader._derived(cte.this, alias, node, tables), cte)
+            table = self.table(node)
+            if table.view:
+                return self._view(table, alias, node, tables)
+            leaf = Leaf(table, alias, self.statement, node)
+            tables.leaves.append(leaf)
+            return stored_columns(table, leaf)
+        if isinstance(node, exp.Subquery):
+            return self._derived(node.this, alias, node, tables)
+        if isinstance(node, exp.Values):
+            inner = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.copy()))
+            return self._leaf(public_table(self, inner, alias), alias, node, tables)
+        raise self._error(
+            UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
+            "write FROM table",
+        )  # fmt: skip
+
+    def _view(self, table: Table, alias: str, node: exp.Table, tables: Tables) -> Mapping[str, Named]:
+        query, reader = self.view(table, node)
+        try:
+            columns = reader._derived(query, alias, query, tables)
+        except (SqlSyntaxError, UnsupportedSqlError):
+            raise self._view_error(table, node) from None
+        declared = {folded(c.name): c for c in table.columns}
+        return {name: replace(named, declared=declared.get(name)) for name, named in columns.items()}
+
+    def _renamed(self, columns: Mapping[str, Named], node: exp.Expr) -> Mapping[str, Named]:
         """``AS alias(a, b)``: new names for the first columns; the others keep theirs."""
         alias = node.args.get("alias")
         new = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+        if not new:
+            return columns
         if len(new) > len(columns):
             raise self._error(
                 UnsupportedSqlError, node, f"{len(new)} names are given to {len(columns)} columns", "give fewer names"
             )
         names = [*new, *(named.name for named in list(columns.values())[len(new) :])]
-        renamed = {
-            folded(name): RelationColumn(name, c.column) for name, c in zip(names, columns.values(), strict=True)
-        }
+        renamed = {folded(name): replace(c, name=name) for name, c in zip(names, columns.values(), strict=True)}
         if len(renamed) < len(names):
             raise self._error(UnsupportedSqlError, node, "two columns have one name", "give every column its own name")
         return renamed
 
-    def _named(self, node: exp.Table) -> tuple[Relation, str]:
-        alias = node.alias or node.name
-        if not node.db and folded(node.name) in self._ctes:
-            cte, reader = self._ctes[folded(node.name)]
-            relation = reader._derived(cte.this, node)
-            ((_, columns),) = relation.names
-            return replace(relation, names=((alias, reader._renamed(columns, cte)),)), alias
-        table = self._table(node)
-        if table.view:
-            return self._view(table, node), alias
-        return Relation(self._batch.table(table), ((alias, stored_columns(table)),)), alias
+    def _leaf(self, table: Table, alias: str, place: exp.Expr, tables: Tables) -> Mapping[str, Named]:
+        leaf = Leaf(table, alias, self.statement, place)
+        tables.leaves.append(leaf)
+        return stored_columns(table, leaf)
 
-    def _table(self, node: exp.Table) -> Table:
-        """The table that a name means. As in DuckDB, a view's own schema comes first, then the main one."""
-        schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
-        candidates = (self._batch.catalog.at(schema, node.name) for schema in schemas)
-        table = next((table for table in candidates if table is not None), None)
-        if table is None or node.catalog:
-            name = spelled((schemas[-1], node.name))
-            existing = [t.name for t in self._batch.catalog.tables] + list(self._ctes)
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
-        return table
-
-    def _view(self, table: Table, node: exp.Table) -> Relation:
-        """A view is read as if its text stood in its place, so that it can only filter and project."""
-        try:
-            (statement,) = parse_batch(table.view, Limits())
-            inner = RelationReader(self._batch, statement, schema=table.path[0] if table.path else MAIN)
-            relation = inner._derived(statement.tree, statement.tree)
-        except (SqlSyntaxError, UnsupportedSqlError, ValueError):
+    def _derived(self, query: exp.Expr, alias: str, place: exp.Expr, tables: Tables) -> Mapping[str, Named]:
+        """The columns of a derived table."""
+        query = unwrapped(query)
+        kind = self.kind(query)
+        if kind is Kind.PUBLIC:
+            return self._leaf(self._once(query, lambda: public_table(self, query, alias)), alias, place, tables)
+        if kind is Kind.RELEASED:
             raise self._error(
-                UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
-                "query the tables behind it",
-            ) from None  # fmt: skip
-        declared = {folded(c.name): c for c in table.columns}
-        ((alias, columns),) = relation.names
-        return replace(
-            relation,
-            names=((alias, {n: _with_declared(named, declared.get(n)) for n, named in columns.items()}),),
-        )
-
-    def _derived(self, node: exp.Expr, place: exp.Expr) -> Relation:
-        """A SELECT without aggregates: its filter and the columns it computes."""
-        if not isinstance(node, exp.Select):
+                UnsupportedSqlError, place, "a result that is released cannot be joined with private rows",
+                "group the derived table by the privacy unit, or join it to other results only",
+            )  # fmt: skip
+        if not isinstance(query, exp.Select):
             raise self._error(
-                UnsupportedSqlError,
-                place,
-                "a derived table is one SELECT that filters and projects",
+                UnsupportedSqlError, place, "a derived table is one SELECT that filters and projects",
                 "write (SELECT … FROM …)",
-            )
-        for clause, value in node.args.items():
-            if value and clause not in ("expressions", "from_", "where", "with_", "joins"):
+            )  # fmt: skip
+        reader = self.with_ctes(query)
+        if is_grouped(query):
+            return read_unit_rows(reader, query, alias, place, tables)
+        for clause, value in query.args.items():
+            if value and clause not in (*_PROJECTS, "order"):
                 name = _CLAUSES.get(clause, clause.strip("_").upper())
                 raise self._error(
                     UnsupportedSqlError, place, f"a derived table with {name} is not supported",
                     "let it filter and project only, and aggregate outside",
                 )  # fmt: skip
-        reader = self.with_ctes(node)
-        relation = reader.read(node)
-        relation = reader.filtered(relation, node.args["where"].this if node.args.get("where") else None)
-        columns: dict[str, RelationColumn] = {}
-        for named in reader._projected(node, relation):
+        level = reader.level(query, tables)
+        columns: dict[str, Named] = {}
+        for named in reader.projected(query, level):
             if folded(named.name) in columns:
                 raise self._error(
                     UnsupportedSqlError, place, f"the derived table has two columns named {named.name}",
                     "rename one with AS",
                 )  # fmt: skip
             columns[folded(named.name)] = named
-        return replace(relation, names=(("", columns),))
+        return columns
 
-    def _projected(self, select: exp.Select, relation: Relation) -> Iterator[RelationColumn]:
-        scope = self.scope(relation)
+    def _once(self, query: exp.Expr, make: Any) -> Table:
+        """A table that is computed, made once for each query that stands in the text."""
+        if id(query) not in self.memory.tables:
+            self.memory.nodes.append(query)
+            self.memory.tables[id(query)] = make()
+        return self.memory.tables[id(query)]
+
+    def projected(self, select: exp.Select, level: Level) -> Iterator[Named]:
+        """The columns of a SELECT list."""
         for item in select.expressions:
             node = item.this if isinstance(item, exp.Alias) else item
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
@@ -211,51 +360,131 @@ class RelationReader:
                         UnsupportedSqlError, node, "* with exceptions is not supported", "list the columns"
                     )
                 alias = node.table if isinstance(node, exp.Column) else ""
-                for _, columns in tables_of(self._statement, relation, node, alias):
+                for _, columns in items_of(self.statement, tuple(level.items), node, alias):
                     yield from columns.values()
                 continue
-            column = with_domain(node, scope, self._batch.limits.rows)
-            yield RelationColumn(self.output_name(item, relation), column)
+            name = self.output_name(item, level)
+            if isinstance(bare(node), exp.Column):
+                yield replace(level.find(bare(node)), name=name)  # type: ignore[arg-type]
+            else:
+                yield Named(name, level=level, node=node)
 
-    def output_name(self, item: exp.Expr, relation: Relation | None) -> str:
-        """The name that DuckDB gives to an item of a SELECT list."""
+    def output_name(
+        self, item: exp.Expr, level: Level | None, column_of: Callable[[Named], Column] | None = None
+    ) -> str:
+        """The name that DuckDB gives to an item of a SELECT list; ``column_of`` says what type a column has."""
         if isinstance(item, exp.Alias):
             return item.alias
         if isinstance(item, exp.Count) and (item.this is None or isinstance(item.this, exp.Star)):
             return "count_star()"
         column = bare(item)
-        if isinstance(column, exp.Column) and relation is not None:
-            return column_of(self._statement, relation, column).name
+        if isinstance(column, exp.Column) and level is not None:
+            return level.find(column).name
+        mentioned = {folded(part.name) for part in item.find_all(exp.Column)}
         relations = tuple(
-            (alias or "t", tuple((named.name, named.column.type) for named in columns.values()))
-            for alias, columns in (relation.names if relation is not None else ())
+            (alias or "t", tuple((c.name, _type(c, column_of)) for n, c in columns.items() if n in mentioned))
+            for alias, columns in (level.items if level is not None else ())
         )
-        inner = {table.name: self._batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
+        inner = {table.name: self.batch.catalog.table(table.name) for table in item.find_all(exp.Table)}
         tables = tuple(
             (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
         )
         text = dialect.write(item, comments=True, functions_as_typed=True)
         return dialect.display_name(text, relations, tables) or text
 
-    def _join(self, left: Relation, join: exp.Join) -> Relation:
+    def _join(self, join: exp.Join, before: list[Leaf], level: Level, tables: Tables) -> list[Leaf]:
         side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+        if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS") or side == "FULL":
             raise self._error(
                 UnsupportedSqlError, join.this,
                 f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
                 "write JOIN … ON … or LEFT JOIN … ON …",
             )  # fmt: skip
-        if not isinstance(join.this, exp.Table) or not isinstance(join.this.this, exp.Identifier):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a table by name", "write JOIN table ON …")
-        table = self._table(join.this)
-        if table.view or (not join.this.db and folded(join.this.name) in self._ctes):
-            raise self._error(UnsupportedSqlError, join.this, "a join takes a stored table", "join the table behind it")
-        return JoinReader(self._batch, self._statement).read(left, table, join)
+        earlier = list(level.items)
+        added = self._joined(join.this, [], level, tables)
+        conditions = [(level, part) for part in self._on(join, earlier, level, natural=method == "NATURAL", side=side)]
+        self._put(join, side, before, added, conditions, tables)
+        return added
+
+    def _put(
+        self, join: exp.Join, side: str, before: list[Leaf], added: list[Leaf], conditions: list[Any], tables: Tables
+    ) -> None:
+        """Inner joins are conditions; of an outer join, one side is a table that may have no match."""
+        if not side:
+            tables.conditions += conditions
+            return
+        kept, optional = (before, added) if side == "LEFT" else (added, before)
+        private = [leaf for leaf in optional if not leaf.table.public]
+        if private and all(leaf.table.public for leaf in kept):
+            tables.conditions += conditions
+            tables.kept.update(private)
+            return
+        if len(optional) != 1:
+            raise self._error(
+                UnsupportedSqlError, join.this, "an outer join takes one table that may have no match",
+                "join the other tables before, or in a derived table of public tables",
+            )  # fmt: skip
+        tables.outer[optional[0]] = conditions
+
+    def _on(
+        self, join: exp.Join, earlier: list[tuple[str, Mapping[str, Named]]], level: Level, *, natural: bool, side: str
+    ) -> list[exp.Expr]:
+        """The conditions of a join; columns of USING are one column afterwards."""
+        on, using = join.args.get("on"), [part.name for part in join.args.get("using") or ()]
+        alias, columns = level.items[-1]
+        if natural:
+            using = [named.name for name, named in columns.items() if any(name in other for _, other in earlier)]
+        if on is not None:
+            return conjuncts(on)
+        conditions: list[exp.Expr] = []
+        for name in using:
+            owners = [other for other, offered in earlier if folded(name) in offered]
+            if folded(name) not in columns or not owners:
+                existing = [named.name for named in columns.values()]
+                raise self._error(
+                    UnknownNameError, join.this, f"no such column in {alias}: {name}", nearest(name, existing)
+                )
+            left = next(offered[folded(name)] for other, offered in earlier if other == owners[0])
+            conditions.append(
+                exp.EQ(this=exp.column(name, table=owners[0], quoted=True), expression=exp.column(name, table=alias, quoted=True))
+            )
+            level.shared[folded(name)] = columns[folded(name)] if side == "RIGHT" else left
+        return conditions
 
 
-def _with_declared(named: RelationColumn, declared: Column | None) -> RelationColumn:
-    """A view's column with what the policy says of it there, in place of what it says of the table behind."""
-    if declared is None:
-        return named
-    column, domain = named.column, named.column.domain if declared.domain is None else declared.domain
-    return RelationColumn(named.name, replace(column, domain=domain, nullable=column.nullable and declared.nullable))
+def unwrapped(query: exp.Expr) -> exp.Expr:
+    """A query without the parentheses around it."""
+    while isinstance(query, exp.Subquery | exp.Paren) and not any(v for k, v in query.args.items() if k != "this"):
+        query = query.this
+    return query
+
+
+def from_items(select: exp.Select) -> Iterator[exp.Expr]:
+    """The items of a FROM clause, those of parenthesised joins too."""
+    clause = select.args.get("from_")
+    pending = [] if clause is None else [clause.this, *(join.this for join in select.args.get("joins") or ())]
+    while pending:
+        node = pending.pop(0)
+        pending += [join.this for join in node.args.get("joins") or ()]
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            pending.insert(0, node.this)
+        else:
+            yield node
+
+
+def _in_expression(query: exp.Expr, select: exp.Select) -> bool:
+    """Whether a query stands in an expression of a SELECT, and not in its FROM, its WITH or inside another query."""
+    node = query
+    while node.parent is not None and node.parent is not select:
+        if isinstance(node.parent, exp.From | exp.Join | exp.With | exp.Select | exp.SetOperation):
+            return isinstance(node.parent, exp.Join) and node.arg_key == "on"
+        node = node.parent
+    return True
+
+
+def _type(named: Named, column_of: Callable[[Named], Column] | None) -> str:
+    """The type of a column, as far as it is needed to name an expression over it."""
+    if column_of is not None:
+        return column_of(named).type
+    traced = named.traced()
+    return traced.column.type if traced.column is not None else "INTEGER"

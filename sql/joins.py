@@ -1,141 +1,368 @@
-"""JOIN. A join with a public table adds columns to the base and drops no row: an inner join is the outer join and the
-condition that there was a match. A join of private tables is a base of its own."""
+"""How the tables of a FROM clause are joined, whatever order they stand in.
+
+One table is the base, whose rows are counted. A table of which each row of the base matches at most one row adds
+columns to the base and no row: a public table joined on its key, and a private one that has a single row for each unit.
+An inner join is then the outer join and the condition that there was a match, so that all queries of a batch share the
+base. Private tables that have several rows for a unit make a base of their own with the first.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
-from tacit.errors import TypeMismatchError, UnknownNameError, UnsupportedSqlError
+from tacit.errors import SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import dialect
-from .batch import BatchReader
+from .batch import BatchReader, TableBatch
 from .catalog import Column, Table
-from .names import folded, nearest
-from .predicate import ALWAYS, ColumnQuestion
+from .declared import with_domain
+from .derived import UnitRows
+from .level import Leaf, Level, Named
+from .names import folded
+from .predicate import ALWAYS, And, ColumnQuestion, Predicate
 from .regions import IS_NULL, NOT_NULL
-from .relation import Relation, RelationColumn, scope_of, stored_columns
-from .scalar import scalar
+from .scalar import Scope, scalar
 from .scan import Join
-from .statement import Statement, bare
+from .statement import bare
 
-Pairs = tuple[tuple[Column, Column], ...]
-"""ON as pairs of (column on the left, column of the joined table)."""
+Condition = tuple[Level, exp.Expr]
+"""A condition, and what the names in it mean."""
+Pair = tuple[Condition, Condition, Named]
+"""The condition, its side over what is attached, and the column of the table to attach that it equates."""
 
 
-class JoinReader:
-    """Joins a stored table to a relation."""
+@dataclass(eq=False)
+class Tables:
+    """What a FROM clause brings together, with everything that stands inside its derived tables."""
 
-    def __init__(self, batch: BatchReader, statement: Statement) -> None:
+    leaves: list[Leaf] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    """All of WHERE and of the inner joins: each must hold."""
+    outer: dict[Leaf, list[Condition]] = field(default_factory=dict)
+    """Tables whose columns are NULL where no row of theirs satisfies the conditions."""
+    kept: set[Leaf] = field(default_factory=set)
+    """Private tables that an outer join leaves out of some rows of a public table."""
+
+
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that all must hold; of an OR, also what every branch demands."""
+    node = bare(node)
+    if isinstance(node, exp.And):
+        return [part for side in node.flatten() for part in conjuncts(side)]
+    if isinstance(node, exp.Or):
+        branches = [conjuncts(branch) for branch in node.flatten()]
+        common = [part for part in branches[0] if isinstance(part, exp.EQ) and all(part in b for b in branches[1:])]
+        return [*common, node]
+    return [node]
+
+
+class Attacher:
+    """Joins the tables of one FROM clause to its base."""
+
+    def __init__(self, batch: BatchReader, tables: Tables, *, apart: bool) -> None:
         self._batch = batch
-        self._statement = statement
-        self._error = statement.error
+        self._tables = tables
+        self._apart = apart
+        """Whether the base is not the batch's: its rows are computed with, and not counted."""
+        self._columns: dict[Leaf, dict[str, Column]] = {}
+        """The columns of what is attached, as the scan calls them, by folded name."""
+        self._computed: dict[Named, Column] = {}
+        self._used: set[int] = set()
+        """Conditions that the joins have taken care of."""
+        self._matched: list[Column] = []
+        self._units: set[str] = set()
+        """The columns that hold the privacy unit, as the scan calls them."""
+        self.base = self._first()
 
-    def read(self, left: Relation, table: Table, join: exp.Join) -> Relation:
-        """The relation with one more table joined to it."""
-        alias = join.this.alias or join.this.name
-        outer = str(join.args.get("side") or "").upper() == "LEFT"
-        pairs = self._pairs(left, table, alias, join)
-        if table.public:
-            return self._public(left, table, alias, pairs, outer=outer)
-        if outer:
-            raise self._error(
-                UnsupportedSqlError, join.this, "private tables are joined by inner joins only", "write JOIN"
-            )
-        return self._private(left, table, alias, pairs, join)
+    # what names stand for
 
-    def _pairs(self, left: Relation, table: Table, alias: str, join: exp.Join) -> Pairs:
-        """ON as pairs of (column on the left, column of the joined table)."""
-        using = join.args.get("using")
-        on = join.args.get("on")
-        if using:
-            equations: list[tuple[exp.Expr, exp.Column]] = [
-                (exp.column(u.name), exp.column(u.name, table=alias)) for u in using
-            ]
-        elif on is not None:
-            parts = bare(on).flatten() if isinstance(bare(on), exp.And) else [on]
-            equations = [self._sides(bare(part), alias) for part in parts]
+    def scope(self, level: Level) -> Scope:
+        """What names mean at a level."""
+        return Scope(level.statement, self._batch.params, lambda node: self.column(level.find(node)))
+
+    def column(self, named: Named) -> Column:
+        """The column that a name stands for."""
+        if named not in self._computed:
+            self._computed[named] = self._column(named)
+        return self._computed[named]
+
+    def _column(self, named: Named) -> Column:
+        if named.leaf is not None and named.column is not None:
+            column = self._columns[named.leaf][folded(named.column.name)]
         else:
-            raise self._error(UnsupportedSqlError, join.this, "a join needs a condition", f"write ON … = {alias}.key")
-        scope = scope_of(self._batch, self._statement, left)
-        pairs = []
-        for side, key in equations:
-            column = table.column(key.name)
-            if column is None:
-                existing = [c.name for c in table.columns]
-                raise self._error(
-                    UnknownNameError,
-                    join.this,
-                    f"no such column in {table.name}: {key.name}",
-                    nearest(key.name, existing),
-                )
-            foreign = scalar(side, scope)
-            if foreign.type != column.type:
-                raise self._error(
-                    TypeMismatchError, join.this, f"the join compares a {foreign.type} with a {column.type}",
-                    "give both the same type in the schema",
-                )  # fmt: skip
-            if not dialect.is_key(column.type):
-                raise self._error(
-                    TypeMismatchError, join.this, f"a {column.type} cannot be the key of a join",
-                    "join on numbers, texts, dates or timestamps",
-                )  # fmt: skip
-            pairs.append((foreign, column))
-        return tuple(pairs)
+            assert named.level is not None and named.node is not None
+            column = with_domain(named.node, self.scope(named.level), self._batch.limits.rows)
+        return _with_declared(column, named.declared)
 
-    def _sides(self, part: exp.Expr, alias: str) -> tuple[exp.Expr, exp.Column]:
-        if isinstance(part, exp.EQ):
-            for side, key in ((part.this, part.expression), (part.expression, part.this)):
-                if isinstance(key, exp.Column) and folded(key.table) == folded(alias):
-                    return side, key
-        raise self._error(
-            UnsupportedSqlError, part, "ON must equate columns of the two tables", f"write ON column = {alias}.key"
-        )
+    # the base
 
-    def _public(self, left: Relation, table: Table, alias: str, pairs: Pairs, *, outer: bool) -> Relation:
-        after = frozenset(label for foreign, _ in pairs for label in foreign.labels)
-        reads = frozenset(c.name for foreign, _ in pairs for c in foreign.stored)
-        label = left.base.join(
-            Join(table, tuple((foreign.reference, key.name) for foreign, key in pairs), after, reads)
-        )
-        columns = {
-            name: RelationColumn(named.name, replace(named.column.of(label), nullable=True))
-            for name, named in stored_columns(table).items()
-        }
-        relation = replace(left, names=(*left.names, (alias, columns)), joined=True)
-        if outer:
-            return relation
-        matched = left.base.attribute(Column("", "BOOLEAN").of(label))
-        matched.ask(IS_NULL)
-        return relation.narrowed(ColumnQuestion(matched.column.name, matched.ask(NOT_NULL)))
+    def _first(self) -> TableBatch:
+        """The base: the private table that the others can be attached to. Tables are attached when it is known."""
+        leaves = self._tables.leaves
+        private = [leaf for leaf in leaves if not leaf.table.public]
+        inner = [leaf for leaf in private if leaf not in self._tables.outer] or private
+        detail = [(len(leaf.table.unit_path or ()), _rows(leaf.table)) for leaf in inner]
+        base = inner[detail.index(max(detail))] if inner else leaves[0]
+        self._base_leaf = base
+        rows = base.table.rows
+        if isinstance(rows, UnitRows) and rows.whole and not rows.bounded:
+            first = self._asked_of(_units(base.table, rows))  # shared by all queries about these units
+            self._attach_columns(first, base, (), (), frozenset(), inner=True, unit=True)
+            return first
+        self._columns[base] = {folded(column.name): column for column in base.table.columns}
+        self._note_unit(base, "")
+        return self._asked_of(base.table)
 
-    def _private(self, left: Relation, table: Table, alias: str, pairs: Pairs, join: exp.Join) -> Relation:
-        if left.base.table.public:
+    def _asked_of(self, table: Table) -> TableBatch:
+        return TableBatch(table, self._batch.catalog.labels) if self._apart else self._batch.table(table)
+
+    def attached(self) -> TableBatch:
+        """The base with everything attached to it."""
+        pending = [leaf for leaf in self._tables.leaves if leaf not in self._columns]
+        pending.sort(key=lambda leaf: leaf.table.public)  # private tables first: see ``_product``
+        while pending:
+            leaf = self._next(pending)
+            pending.remove(leaf)
+            pairs = self._pairs(leaf)
+            if leaf.table.public:
+                self._attach_public(leaf, pairs)
+            else:
+                self._attach_private(leaf, pairs)
+        return self.base
+
+    def _next(self, pending: Sequence[Leaf]) -> Leaf:
+        """A table that can be joined now: better one whose conditions can all be computed."""
+        private = [leaf for leaf in pending if not leaf.table.public] or pending
+        linked = [leaf for leaf in private if self._pairs(leaf)]
+        complete = [leaf for leaf in linked if not self._waiting(leaf)]
+        single = [leaf for leaf in private if leaf.table.public and not self._equated(leaf)]
+        return (complete or linked or single or list(private))[0]
+
+    def _conditions(self, leaf: Leaf) -> list[Condition]:
+        return self._tables.outer.get(leaf, self._tables.conditions)
+
+    def _pairs(self, leaf: Leaf) -> list[Pair]:
+        """The conditions that equate a column of a table with something that is attached already."""
+        pairs: list[Pair] = []
+        for level, node in self._conditions(leaf):
+            for side, named in self._equation(level, node, leaf):
+                leaves = level.leaves(side)
+                if leaves and leaves <= self._columns.keys():
+                    pairs.append(((level, node), (level, side), named))
+                    break
+        return pairs
+
+    def _equated(self, leaf: Leaf) -> list[exp.Expr]:
+        return [n for level, n in self._conditions(leaf) if any(level.leaves(s) for s, _ in self._equation(level, n, leaf))]
+
+    def _waiting(self, leaf: Leaf) -> bool:
+        """Whether a condition equates it with a table that is still to come."""
+        return len(self._equated(leaf)) > len(self._pairs(leaf))
+
+    @staticmethod
+    def _equation(level: Level, node: exp.Expr, leaf: Leaf) -> Iterable[tuple[exp.Expr, Named]]:
+        """(side, column of the leaf) of an equality, in either order."""
+        if not isinstance(node, exp.EQ):
+            return
+        for side, key in ((node.this, bare(node.expression)), (node.expression, bare(node.this))):
+            if not isinstance(key, exp.Column):
+                continue
+            named = level.find(key).traced()
+            if named.leaf is leaf and leaf not in level.leaves(side) and not _has_query(side):
+                yield bare(side), named
+
+    # public tables
+
+    def _attach_public(self, leaf: Leaf, pairs: Sequence[Pair]) -> None:
+        outer = leaf in self._tables.outer
+        if not pairs and leaf.table.rows is None:
+            raise self._unjoined(leaf)
+        sides = [(self._side(condition), named) for _, condition, named in pairs]
+        for (foreign, named), (condition, _, _) in zip(sides, pairs, strict=True):
+            self._check_types(condition, foreign, named)
+        if outer and len(pairs) < len(self._tables.outer[leaf]):
             raise self._error(
-                UnsupportedSqlError, join.this, "a join starts from the private table",
-                f"write FROM {table.name} JOIN {left.base.table.name} ON …",
+                leaf, "an outer join equates columns and says nothing else",
+                f"filter it before it is joined: LEFT JOIN (SELECT … FROM {leaf.table.name} WHERE …) ON …",
             )  # fmt: skip
-        unit, other = left.base.table.privacy_unit, table.privacy_unit
-        if unit is None or other is None:
-            raise self._error(
-                UnsupportedSqlError, join.this, "what one row adds to a join of private tables cannot be bounded",
-                f"declare privacy_unit and max_rows_per_unit for {left.base.table.name} and {table.name}",
+        on = tuple((foreign.reference, _own(named).name) for foreign, named in sides)
+        after = frozenset(label for foreign, _ in sides for label in foreign.labels)
+        reads = frozenset(c.name for foreign, _ in sides for c in foreign.stored)
+        self._attach_columns(self.base, leaf, on, tuple(after), reads, inner=not outer, unit=False)
+        self._used |= {id(node) for (_, node), _, _ in pairs}
+
+    def _attach_columns(
+        self,
+        base: TableBatch,
+        leaf: Leaf,
+        on: tuple[tuple[str, str], ...],
+        after: tuple[str, ...],
+        reads: frozenset[str],
+        *,
+        inner: bool,
+        unit: bool,
+    ) -> None:
+        """Join a table that adds columns and no row."""
+        label = base.join(Join(leaf.table, on, frozenset(after), reads, unit))
+        own = {folded(c.name): c.of(label) for c in leaf.table.columns}
+        if not inner:  # where there is no match, they are NULL whatever the table declares
+            own = {name: replace(column, nullable=True) for name, column in own.items()}
+        self._columns[leaf] = own
+        if unit:
+            self._note_unit(leaf, label)
+        if inner:
+            self._matched.append(Column("", "BOOLEAN").of(label))
+
+    def _side(self, condition: Condition) -> Column:
+        level, node = condition
+        return scalar(node, self.scope(level))
+
+    def _check_types(self, condition: Condition, foreign: Column, named: Named) -> None:
+        level, node = condition
+        column = _own(named)
+        if not dialect.is_joinable(foreign.type, column.type):
+            raise level.statement.error(
+                TypeMismatchError, node, f"the join compares a {foreign.type} with a {column.type}",
+                "give both the same type in the schema",
             )  # fmt: skip
-        if not any(foreign.name == unit and not foreign.label and key.name == other for foreign, key in pairs):
-            raise self._error(
-                UnsupportedSqlError, join.this, "a join of private tables must equate their privacy units",
-                f"add {left.names[0][0]}.{unit} = {alias}.{other} to ON",
+        if not dialect.is_key(column.type):
+            raise level.statement.error(
+                TypeMismatchError, node, f"a {column.type} cannot be the key of a join",
+                "join on numbers, texts, dates or timestamps",
             )  # fmt: skip
-        if left.joined or any(foreign.expression for foreign, _ in pairs) or left.where != ALWAYS:
+
+    def _unjoined(self, leaf: Leaf) -> SqlError:
+        return self._error(leaf, f"nothing says how {leaf.alias} is joined", f"write ON … = {leaf.alias}.key")
+
+    # private tables
+
+    def _note_unit(self, leaf: Leaf, label: str) -> None:
+        unit = leaf.table.unit_column
+        if unit is not None:
+            self._units.add(f"{label}.{unit}" if label else unit)
+
+    def _attach_private(self, leaf: Leaf, pairs: Sequence[Pair]) -> None:
+        """A private table: joined on the privacy unit, or along the keys by which a unit is reached."""
+        base, table = self._base_leaf.table, leaf.table
+        if base.privacy_unit is None or table.privacy_unit is None:
             raise self._error(
-                UnsupportedSqlError, join.this, "join the private tables first, directly and by stored columns",
+                leaf, "what one row adds to a join of private tables cannot be bounded",
+                f"declare privacy_unit and max_rows_per_unit for {base.name} and {table.name}",
+            )  # fmt: skip
+        sides = [(self._side(condition), named) for _, condition, named in pairs]
+        for (foreign, named), (condition, _, _) in zip(sides, pairs, strict=True):
+            self._check_types(condition, foreign, named)
+        by_unit = [n for n, (f, named) in enumerate(sides) if self._is_unit(f) and _own(named).name == table.unit_column]
+        by_key = [named for foreign, named in sides if self._leads(foreign, leaf, named)]
+        if not by_unit and not by_key:
+            unit = table.unit_column or "the unit"
+            raise self._error(
+                leaf, "a join of private tables must equate their privacy units",
+                f"add {self._base_leaf.alias}.{base.unit_column or 'unit'} = {leaf.alias}.{unit} to ON",
+            )  # fmt: skip
+        outer = leaf in self._tables.outer
+        if outer and len(pairs) < len(self._tables.outer[leaf]):
+            raise self._error(
+                leaf, "an outer join equates columns and says nothing else", "put the other conditions into WHERE"
+            )
+        if _rows(table) == 1 or by_key:
+            rest = [side for n, side in enumerate(sides) if n not in by_unit]
+            on = tuple((foreign.reference, _own(named).name) for foreign, named in rest)
+            after = tuple(label for foreign, _ in rest for label in foreign.labels)
+            reads = frozenset(c.name for foreign, _ in rest for c in foreign.stored)
+            self._attach_columns(self.base, leaf, on, after, reads, inner=not outer, unit=True)
+        elif outer:
+            raise self._error(
+                leaf, f"{leaf.alias} has several rows for a unit, and such private tables are joined by inner joins only",
+                "write JOIN",
+            )  # fmt: skip
+        else:
+            self._product(leaf, sides)
+        self._used |= {id(node) for (_, node), _, _ in pairs}
+
+    def _is_unit(self, column: Column) -> bool:
+        return not column.expression and column.name in self._units
+
+    def _leads(self, foreign: Column, leaf: Leaf, named: Named) -> bool:
+        """Whether an equality is the first step by which a table that is attached reaches its unit."""
+        for attached, columns in self._columns.items():
+            key, path = columns.get(folded(attached.table.unit_key)), attached.table.unit_path
+            if path and key is not None and key.name == foreign.name and not foreign.expression:
+                return path[0].table.key == leaf.table.key and path[0].key == _own(named).name
+        return False
+
+    def _product(self, leaf: Leaf, sides: Sequence[tuple[Column, Named]]) -> None:
+        """Every pair of a unit's rows in both tables: a base of its own."""
+        joined = {label for label, _ in self.base.private}
+        direct = all(not foreign.expression and foreign.label in {"", *joined} for foreign, _ in sides)
+        if not direct or len(self._columns) > 1 + len(joined):
+            raise self._error(
+                leaf, "private tables with several rows for a unit are joined first, directly and by stored columns",
                 "write FROM private JOIN private ON … JOIN public ON … WHERE …",
             )  # fmt: skip
-        reads = frozenset(foreign.name for foreign, _ in pairs)
-        on = tuple((foreign.name, key.name) for foreign, key in pairs)
-        base = self._batch.joined(left.base, Join(table, on, reads=reads))
-        label = base.private[-1][0]
-        columns = {
-            name: RelationColumn(named.name, named.column.of(label)) for name, named in stored_columns(table).items()
-        }
-        return Relation(base, (*left.names, (alias, columns)))
+        reads = frozenset(foreign.name for foreign, _ in sides)
+        on = tuple((foreign.name, _own(named).name) for foreign, named in sides)
+        join = Join(leaf.table, on, reads=reads)
+        self.base = self.base.joined(join) if self._apart else self._batch.joined(self.base, join)
+        label = self.base.private[-1][0]
+        self._columns[leaf] = {folded(c.name): c.of(label) for c in leaf.table.columns}
+        self._note_unit(leaf, label)
+
+    def _error(self, leaf: Leaf, message: str, hint: str) -> SqlError:
+        return leaf.statement.error(UnsupportedSqlError, leaf.place, message, hint)
+
+    # conditions
+
+    def rest(self) -> list[Condition]:
+        """The conditions that no join has taken care of."""
+        return [(level, node) for level, node in self._tables.conditions if id(node) not in self._used]
+
+    def matches(self) -> list[Predicate]:
+        """That each inner join has found its row."""
+        asked: list[Predicate] = []
+        for column in self._matched:
+            matched = self.base.attribute(column)
+            matched.ask(IS_NULL)
+            asked.append(ColumnQuestion(matched.column.name, matched.ask(NOT_NULL)))
+        return asked
+
+    @property
+    def matched(self) -> list[Column]:
+        """The columns that are NULL where an inner join has found no row."""
+        return self._matched
+
+
+def together(parts: Sequence[Predicate]) -> Predicate:
+    """All of some conditions."""
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return And(asked) if len(asked) > 1 else (asked[0] if asked else ALWAYS)
+
+
+def _rows(table: Table) -> int:
+    """At most so many rows of a unit."""
+    return table.max_rows_per_unit if table.privacy_unit is not None else 1
+
+
+def _own(named: Named) -> Column:
+    assert named.column is not None
+    return named.column
+
+
+def _with_declared(column: Column, declared: Column | None) -> Column:
+    """A view's column with what the policy says of it there, in place of what it says of the table behind."""
+    if declared is None:
+        return column
+    domain = column.domain if declared.domain is None else declared.domain
+    return replace(column, domain=domain, nullable=column.nullable and declared.nullable)
+
+
+def _units(table: Table, rows: UnitRows) -> Table:
+    """The units that have any row in the tables behind some rows, a row for each."""
+    every = replace(rows, where=(), keys=rows.keys[:1], columns=(), joins=(), reads=frozenset())
+    return replace(table, name=f"units of {rows.table.name}", columns=(), rows=every)
+
+
+def _has_query(node: exp.Expr) -> bool:
+    return node.find(exp.Query) is not None

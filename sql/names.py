@@ -82,3 +82,22 @@ def nearest(name: str, existing: Sequence[str]) -> str:
     if not existing:
         return "there are none"
     return "there are " + ", ".join(list(existing)[:12]) + (", …" if len(existing) > 12 else "")
+
+
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Number repeated names as DuckDB's ``.df()`` does: ``x``, ``x_1``; case does not tell names apart.
+
+    >>> numbered(["x", "x", "X", "x_1"])
+    ('x', 'x_1', 'X_2', 'x_1_1')
+    """
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        low = folded(name)
+        if low in seen:
+            while f"{low}_{seen[low]}" in seen:
+                seen[low] += 1
+            name = f"{name}_{seen[low]}"
+        seen[folded(name)] = 1
+        unique.append(name)
+    return tuple(unique)

@@ -16,7 +16,7 @@ from tacit.errors import NotSupportedError
 
 from .dialect import REFUSALS, evaluate, frame, is_numeric
 from .group_list import GroupList
-from .workload import Computed, Key, Linear, Output, PublicValues, Query, Ratio, Stacked
+from .workload import Computed, Key, Linear, OuterQuery, Output, PublicValues, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
 
@@ -58,8 +58,10 @@ def rows_behind(output: Output) -> list[int]:
     return []
 
 
-def rows_used(query: Query) -> list[int]:
+def rows_used(query: Query | OuterQuery) -> list[int]:
     """Every row of the workload that a query uses."""
+    if isinstance(query, OuterQuery):
+        return [row for part in query.parts for row in (*rows_used(part.query), *rows_behind(part.present or Linear(())))]
     rows = [row for column in query.columns for row in rows_behind(column.output)]
     if query.arrangement is not None:
         rows += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
@@ -94,16 +96,24 @@ def compute(output: Computed, keys: pd.DataFrame, leaves: Sequence[NDArray[Any]]
     return evaluate(output.sql, table)
 
 
-def arranged(query: Query, keys: pd.DataFrame, columns: Sequence[Any], leaves: Sequence[NDArray[Any]]) -> list[int]:
-    """The rows that HAVING, DISTINCT and LIMIT keep, in the order of ORDER BY."""
+def arranged(
+    query: Query,
+    keys: pd.DataFrame,
+    columns: Sequence[Any],
+    leaves: Sequence[NDArray[Any]],
+    present: NDArray[np.bool_] | None = None,
+) -> list[int]:
+    """The rows that HAVING, DISTINCT and LIMIT keep, in the order of ORDER BY; of those that are present."""
     count = len(query.groups)
     if query.arrangement is None:
-        return list(range(count))
+        return list(range(count)) if present is None else np.flatnonzero(present).tolist()
     table = keys.assign(
-        **{f"a{i}": leaf for i, leaf in enumerate(leaves)}, **{f"o{i}": column for i, column in enumerate(columns)}
+        **{f"a{i}": leaf for i, leaf in enumerate(leaves)},
+        **{f"o{i}": column for i, column in enumerate(columns)},
+        present=True if present is None else present,
     )
     a = query.arrangement
-    source = f"SELECT * FROM released WHERE {a.having}" if a.having else "SELECT * FROM released"  # noqa: S608
+    source = f"SELECT * FROM released WHERE present{f' AND {a.having}' if a.having else ''}"  # noqa: S608
     if a.distinct:
         outputs = ", ".join(f"o{i}" for i in range(len(columns)))
         source += f" QUALIFY row_number() OVER (PARTITION BY {outputs} ORDER BY ordinal) = 1"
@@ -156,6 +166,18 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
             return compute(output, keys, leaf_values(leaves, rows))
         case Stacked(parts):
             return stacked(parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
+
+
+def exact_columns(
+    query: Query, keys: pd.DataFrame, rows: Floats, present: NDArray[np.bool_] | None = None
+) -> list[pd.Series]:
+    """All columns of a query's frame from the values of the workload's rows, arranged."""
+    columns = [pd.Series(exact_values(query, column.output, keys, rows)) for column in query.columns]
+    if query.arrangement is None and present is None:
+        return columns
+    leaves = query.arrangement.leaves if query.arrangement is not None else ()
+    order = arranged(query, keys, columns, leaf_values(leaves, rows), present)
+    return [column.iloc[order].reset_index(drop=True) for column in columns]
 
 
 def stacked(parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:

@@ -84,6 +84,11 @@ class ProductScan:
         return self._whole.name
 
     @property
+    def tables(self) -> tuple[Table, ...]:
+        """The stored tables that it reads, public ones among them."""
+        return self._whole.tables
+
+    @property
     def rows_per_unit(self) -> int:
         """At most so many rows of one privacy unit are counted."""
         return self._whole.rows_per_unit

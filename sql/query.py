@@ -1,4 +1,4 @@
-"""Statements: one SELECT, or several joined by UNION ALL."""
+"""Statements: one SELECT, several joined by UNION ALL, or a statement over the results of such."""
 
 from __future__ import annotations
 
@@ -6,26 +6,58 @@ from sqlglot import exp
 from tacit.errors import SqlError, UnsupportedSqlError
 
 from .batch import BatchReader
-from .from_clause import RelationReader
+from .from_clause import Kind, RelationReader, unwrapped
+from .outer import is_plain, read_outer
 from .present import is_number
 from .select import read_select
 from .statement import Statement
-from .workload import Computed, Key, Linear, Output, OutputColumn, PublicValues, Query, Ratio, Stacked
+from .workload import Computed, Key, Linear, OuterQuery, Output, OutputColumn, PublicValues, Query, Ratio, Stacked
 
 
-def read_query(batch: BatchReader, statement: Statement) -> Query:
+def read_query(batch: BatchReader, statement: Statement) -> Query | OuterQuery:
     """The query that a statement stands for."""
-    tree: exp.Expr = statement.tree
-    if isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
-        tree = tree.this
-    if isinstance(tree, exp.Union):
-        return _UnionReader(batch, statement).read(tree)
-    if not isinstance(tree, exp.Select):
+    tree = unwrapped(statement.tree)
+    if not isinstance(tree, exp.Select | exp.SetOperation):
         what = "a statement of this kind" if isinstance(tree, exp.Command) else type(tree).__name__.upper()
         raise statement.error(
             UnsupportedSqlError, tree, f"tacit answers SELECT and nothing else, not {what}", "write a SELECT"
         )
-    return read_select(batch, statement, RelationReader(batch, statement), tree)
+    reader = RelationReader(batch, statement)
+    if isinstance(tree, exp.Select):
+        if _is_outer(reader, tree):
+            return read_outer(batch, statement, reader, tree)
+        return read_select(batch, statement, reader, tree)
+    kind = reader.kind(tree)
+    if kind is Kind.ROWS:
+        raise statement.error(
+            UnsupportedSqlError, tree, "the rows of private tables are not released, only counts and sums of them",
+            "add COUNT(*), SUM(…) or AVG(…) to each SELECT",
+        )  # fmt: skip
+    if kind is Kind.RELEASED and _is_stacked(reader, tree):
+        return _UnionReader(batch, statement).read(tree)
+    return read_outer(batch, statement, reader, tree)
+
+
+def _is_outer(reader: RelationReader, select: exp.Select) -> bool:
+    """Whether a SELECT is computed from released frames and public tables, and not from private rows."""
+    if select.args.get("from_") is None:
+        return False
+    kind = reader.kind(select)
+    return kind is Kind.PUBLIC or (kind is Kind.RELEASED and not is_plain(reader, select))
+
+
+def _is_stacked(reader: RelationReader, tree: exp.Expr) -> bool:
+    """Whether a set operation is a UNION ALL of SELECTs that aggregate private rows, and nothing else."""
+    inner = reader.with_ctes(tree)
+    if isinstance(tree, exp.Select):
+        return tree.args.get("from_") is None or (is_plain(inner, tree) and not _arranged(tree))
+    plain = isinstance(tree, exp.Union) and not tree.args.get("distinct")
+    extra = [k for k, v in tree.args.items() if v and k not in ("this", "expression", "distinct", "with_")]
+    return plain and not extra and all(_is_stacked(inner, unwrapped(s)) for s in (tree.this, tree.expression))
+
+
+def _arranged(select: exp.Select) -> bool:
+    return any(select.args.get(clause) for clause in ("having", "order", "limit", "offset", "distinct"))
 
 
 class _UnionReader:
@@ -35,7 +67,7 @@ class _UnionReader:
         self._batch = batch
         self._statement = statement
 
-    def read(self, union: exp.Union) -> Query:
+    def read(self, union: exp.SetOperation) -> Query:
         relations = RelationReader(self._batch, self._statement).with_ctes(union)
         selects = self._branches(union, union)
         parts = [read_select(self._batch, self._statement, relations, select) for select in selects]

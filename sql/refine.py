@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError, LedgerError
 
 from .catalog import Column, Table
+from .derived import identity
 from .names import folded
 from .ordering import Cut
 from .product_scan import ProductScan
@@ -167,7 +168,8 @@ def subject_of(scan: Scan | ProductScan) -> str:
 
 def _table_key(table: Table) -> Any:
     columns = [(column.name, column.type) for column in table.columns]
-    return [folded(table.name), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
+    described = [folded(table.name), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
+    return described if table.rows is None else [*described, table.rows.identity]
 
 
 def _column_key(column: Column, joins: dict[str, Join]) -> str:
@@ -184,7 +186,8 @@ def _join_key(label: str, joins: dict[str, Join]) -> Any:
     """The left side of a join may be a column of a join before it."""
     join = joins[label]
     before = {other: _join_key(other, joins) for other in joins if other in join.after}
-    return [folded(join.table.name), join.table.version, join.on, before]
+    described = [folded(join.table.name), join.table.version, join.on, before]
+    return described if join.table.rows is None and not join.unit else [*described, identity(join.table), join.unit]
 
 
 def _key(*parts: Any) -> str:

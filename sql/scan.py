@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalog import Column, Table
+from .derived import identity, stored_tables
 from .names import folded
 from .regions import Regions
 
@@ -29,6 +30,8 @@ class Join:
     """The labels of joined tables that the left sides come from."""
     reads: frozenset[str] = frozenset()
     """The stored columns that the left sides are computed from."""
+    unit: bool = False
+    """Whether the table is private: then it is joined on the privacy unit too, one row for each unit and key."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,13 @@ class SummedColumn:
         return self.column.name
 
 
+def rows_per_unit(table: Table, private: tuple[tuple[str, Join], ...]) -> int:
+    """At most so many rows of one privacy unit are in a table that private ones are joined to."""
+    if table.privacy_unit is None:
+        return 1
+    return math.prod([table.max_rows_per_unit, *(join.table.max_rows_per_unit for _, join in private)])
+
+
 def grid_shape(regions: Sequence[Regions], summed: Sequence[SummedColumn]) -> tuple[int, ...]:
     """An axis of length one, so that a grid is never empty, then one per column and one per summed column."""
     return (1, *(r.count for r in regions), *(2 for _ in summed))
@@ -67,8 +77,9 @@ class Scan:
     mix of unit vectors; a norm is convex, so adding or removing a row moves L·x by at most ``one_row`` times the
     largest column norm of L, in L1 and in L2. At most ``rows_per_unit`` rows of a privacy unit are kept, so a
     unit moves it by at most ``rows_per_unit`` times that. A public table is joined on a key of its own, so it adds
-    columns and no row. Private tables are bounded one by one and then joined on the unit itself, so a unit has at
-    most the product of their bounds.
+    columns and no row. So does a private one of which each row of the base matches at most one (``Join.unit``): it is
+    joined on the unit, so what it adds to a unit's rows comes from that unit. Other private tables are bounded one by
+    one and then joined on the unit itself, so a unit has at most the product of their bounds.
     """
 
     table: Table
@@ -80,7 +91,7 @@ class Scan:
     private: tuple[tuple[str, Join], ...] = ()
     """Private tables joined on the privacy unit, each under a label that prefixes its columns."""
     joins: tuple[tuple[str, Join], ...] = ()
-    """Public tables joined on a key that is unique in them."""
+    """Tables of which each row has at most one match: public ones joined on a key of theirs, and see ``Join.unit``."""
     factors: tuple[tuple[int, ...], ...] = ()
     """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order."""
 
@@ -88,6 +99,11 @@ class Scan:
     def name(self) -> str:
         """What is counted, in words."""
         return " JOIN ".join([self.table.name, *(join.table.name for _, join in self.private)])
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The stored tables that it reads, public ones among them."""
+        return tuple(dict.fromkeys(stored_tables(self.table, (*self.private, *self.joins))))
 
     @property
     def computed(self) -> tuple[Column, ...]:
@@ -111,9 +127,7 @@ class Scan:
     @property
     def rows_per_unit(self) -> int:
         """At most so many rows of one privacy unit are counted."""
-        if self.table.privacy_unit is None:
-            return 1
-        return math.prod([self.table.max_rows_per_unit, *(join.table.max_rows_per_unit for _, join in self.private)])
+        return rows_per_unit(self.table, self.private)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -164,6 +178,11 @@ class Scan:
         ]
         parts += [(_identity(m.column), m.low, m.high) for m in self.summed]
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
+        # So do rows that are computed, and joins with private tables that add columns only.
+        tables = (self.table, *(j.table for _, j in (*self.private, *self.joins)))
+        if any(table.rows is not None for table in tables):
+            parts += [identity(table) for table in tables]
+        parts += [("unit", label) for label, j in self.joins if j.unit]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()

@@ -14,30 +14,55 @@ from .linear import LinearReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased
 from .statement import Statement, bare
-from .workload import Computed, Key, KeyColumn, Output, OutputColumn, PublicValues, Query, Ratio
+from .workload import Computed, Key, KeyColumn, Linear, Output, OutputColumn, PublicValues, Query, Ratio
 
 
 def read_select(batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select) -> Query:
     """The query that a SELECT stands for."""
-    selection = Selection(batch, statement, relations, select)
-    groups = read_groups(selection)
-    outputs = _OutputReader(selection, groups)
-    columns = tuple(outputs.column(item, place) for place, item in enumerate(selection.items))
-    arrangement = read_arrangement(selection, outputs.released)
-    used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
-    if selection.relation is not None and all(isinstance(output, Key | PublicValues) for output in used):
-        raise selection.error(
-            UnsupportedSqlError, select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
+    return _SelectReader(batch, statement, relations, select).query()
+
+
+def read_counted(
+    batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select
+) -> tuple[Query, Linear | None]:
+    """The same, and how many rows each of its groups has; None where there is no GROUP BY."""
+    reader = _SelectReader(batch, statement, relations, select)
+    return reader.query(), reader.present()
+
+
+class _SelectReader:
+    """Reads one SELECT."""
+
+    def __init__(
+        self, batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select
+    ) -> None:
+        self._statement = statement
+        self._selection = Selection(batch, statement, relations, select)
+        self._groups = read_groups(self._selection)
+        self._outputs = _OutputReader(self._selection, self._groups)
+
+    def query(self) -> Query:
+        selection, groups, outputs = self._selection, self._groups, self._outputs
+        columns = tuple(outputs.column(item, place) for place, item in enumerate(selection.items))
+        arrangement = read_arrangement(selection, outputs.released)
+        used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
+        if selection.relation is not None and all(isinstance(output, Key | PublicValues) for output in used):
+            raise selection.error(
+                UnsupportedSqlError, selection.select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
+            )
+        return Query(
+            self._statement.sql,
+            selection.relation.base.table.name if selection.relation is not None else "",
+            tuple(KeyColumn(key.column.name, key_type(key.column)) for key in groups.keys),
+            groups.values,
+            groups.labels,
+            columns,
+            arrangement,
         )
-    return Query(
-        statement.sql,
-        selection.relation.base.table.name if selection.relation is not None else "",
-        tuple(KeyColumn(key.column.name, key_type(key.column)) for key in groups.keys),
-        groups.values,
-        groups.labels,
-        columns,
-        arrangement,
-    )
+
+    def present(self) -> Linear | None:
+        """How many rows each group has."""
+        return self._outputs.counted() if self._groups.keys else None
 
 
 class _OutputReader:
@@ -49,10 +74,15 @@ class _OutputReader:
         self._linear = LinearReader(selection, groups)
         self.released = ReleasedReader(selection, groups, self._linear)
 
+    def counted(self) -> Linear | None:
+        """COUNT(*) of each group."""
+        form = self._linear.form(exp.Count(this=exp.Star()))
+        return None if form is None else self._linear.rows(form)
+
     def column(self, item: exp.Expr, place: int) -> OutputColumn:
         """An item, and the name that DuckDB gives it."""
         output = self._output(bare(unaliased(item)), Aliases(place))
-        return OutputColumn(self._selection.relations.output_name(item, self._selection.relation), output)
+        return OutputColumn(self._selection.output_name(item), output)
 
     def _output(self, node: exp.Expr, aliases: Aliases) -> Output:
         key = self._groups.key(node)

@@ -51,9 +51,7 @@ class Selection:
         """None for a SELECT without FROM."""
         self._aggregates: AggregateReader | None = None
         if select.args.get("from_") is not None:
-            where = select.args.get("where")
-            relation = self.relations.read(select)
-            self.relation = self.relations.filtered(relation, where.this if where is not None else None)
+            self.relation = self.relations.read(select)
             self._aggregates = AggregateReader(batch, self.relations, self.relation)
 
     def _refuse_other_clauses(self) -> None:
@@ -71,6 +69,12 @@ class Selection:
         if self._aggregates is None:
             raise self.error(UnsupportedSqlError, node, "there is no table to aggregate", "add FROM table")
         return self._aggregates
+
+    def output_name(self, item: exp.Expr) -> str:
+        """The name that DuckDB gives to an item of the list."""
+        if self.relation is None:
+            return self.relations.output_name(item, None)
+        return self.relations.output_name(item, self.relation.level, self.relation.column)
 
     def text(self, node: exp.Expr) -> str:
         """What identifies an expression over one row: its SQL over the columns of the scan."""

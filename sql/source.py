@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .catalog import Bound, Table
+from .derived import PublicQuery
 from .dialect import without_enums
 from .product_scan import ProductScan
 from .scan import Scan
@@ -73,6 +75,16 @@ class Source(Protocol):
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
+        ...
+
+    def read_public(self, query: PublicQuery) -> list[tuple[Any, ...]]:
+        """The rows of a query over public tables."""
+        ...
+
+    def compute(
+        self, query: PublicQuery, frames: Mapping[str, tuple[pd.DataFrame, Sequence[tuple[str, str]]]]
+    ) -> pd.DataFrame:
+        """The frame of a query over public tables and over released frames, each with the types of its columns."""
         ...
 
     def rehearse(self, scan: Scan | ProductScan) -> None:

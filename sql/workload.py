@@ -14,6 +14,7 @@ from scipy import sparse
 from tacit.errors import LimitError
 
 if TYPE_CHECKING:
+    from .derived import PublicQuery
     from .product_scan import ProductScan
     from .products import ProductTable
     from .scan import Scan
@@ -121,11 +122,40 @@ class Query:
 
 
 @dataclass(frozen=True)
+class ReleasedPart:
+    """A released query that a statement computes with."""
+
+    name: str
+    """What its frame is called in the text."""
+    query: Query
+    present: Linear | None
+    """How many rows each group has: one without any is no group to SQL. None where there is no GROUP BY."""
+
+
+@dataclass(frozen=True)
+class OuterQuery:
+    """A statement over released frames and public tables: it is computed after the release."""
+
+    sql: str
+    parts: tuple[ReleasedPart, ...]
+    query: PublicQuery
+    columns: tuple[KeyColumn, ...]
+    """The names and DuckDB types of its columns."""
+    keys: tuple[bool, ...]
+    """Which columns name a row, and are no figures."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """A set of rows that no query of the batch tells apart, in words."""
 
     table: str
     label: str
+
+
+def released_parts(query: Query | OuterQuery) -> tuple[Query, ...]:
+    """The released queries that a statement is made of: itself, mostly."""
+    return (query,) if isinstance(query, Query) else tuple(part.query for part in query.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +185,16 @@ class Workload:
     """Each table that the batch reads; empty when it reads none. A row of the workload belongs to one of them."""
     cells: Sequence[Cell]
     """Of a table without a matrix: the points of each column set that is used, one set after the other."""
-    queries: tuple[Query, ...]
+    queries: tuple[Query | OuterQuery, ...]
     combine: sparse.csr_array
     """The rows of the workload over the rows of the aggregates (see ``ProductRows.rows``)."""
     entries: int
     """The most entries that ``matrix`` may have."""
+
+    @property
+    def released(self) -> list[Query]:
+        """The queries whose figures are released, those inside other statements among them."""
+        return [part for query in self.queries for part in released_parts(query)]
 
     @property
     def scans(self) -> tuple[Scan | ProductScan, ...]:

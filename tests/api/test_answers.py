@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import tacit
 from tacit import Connection
-from tacit.answers import frame_names
+from tacit.sql.names import numbered
 
 Connect = Callable[..., Connection]
 
@@ -55,7 +55,7 @@ def test_names_order_and_key_dtypes_are_duckdbs(sql: str, con: Connection, clini
 def test_repeated_names_as_in_duckdb(names: list[str]) -> None:
     with duckdb.connect() as raw:
         frame = raw.execute("SELECT " + ", ".join(f'1 AS "{name}"' for name in names)).df()
-    assert frame_names(names) == tuple(frame.columns)
+    assert numbered(names) == tuple(frame.columns)
 
 
 def test_every_group_comes_back(con: Connection) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from tacit.errors import NotSupportedError, OperationalError
 
 from ...catalog import Table
 from ...check_constraints import check_ranges
+from ...derived import PublicQuery, identity, public_queries
 from ...names import folded, spelled
 from ...product_scan import ProductScan
 from ...scan import Scan
@@ -25,6 +29,7 @@ from ...source import ColumnTypes, SourceColumn, SourceTable
 from .extremes import rehearsal
 from .files import READERS, File, open_file
 from .instance import Instance, instance_of
+from .public_tables import Columns, PublicTables, fetched, is_portable, portable, restored
 from .scan_sql import Stored, read_column, render, render_rows
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
@@ -103,6 +108,7 @@ class DuckDBSource:
         self._owned = owned
         self._lock = threading.Lock()
         self._shape: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        self._public = PublicTables(self._fetch_public)
         self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
         if instance is not None:
             instance.ran(1)
@@ -167,8 +173,8 @@ class DuckDBSource:
                 described = []
             same = described == self._file.described
         else:
-            shape, tables = _shape(self._columns()), (scan.table, *(j.table for _, j in (*scan.private, *scan.joins)))
-            paths = [table.path or ("main", table.name) for table in tables]
+            shape = _shape(self._columns())
+            paths = [table.path or ("main", table.name) for table in scan.tables]
             same = all(shape.get(path) == self._shape.get(path) for path in paths)
         if not same:
             raise OperationalError(
@@ -202,11 +208,29 @@ class DuckDBSource:
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
-        keys = ", ".join(quote(column) for column in columns)
-        present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns)
-        rows = self._stored(table, columns)
-        sql = f"SELECT 1 FROM {rows} WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
-        return not self._run(sql)
+        keys = ", ".join(quote(column) for column in columns) or "1"
+        present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns) or "TRUE"
+        tail = f"WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"
+        if isinstance(table.rows, PublicQuery):
+            doubled = replace(table.rows, text=f"SELECT 1 FROM ({table.rows.text}) {tail}")  # noqa: S608
+            return not self._public.rows(doubled)
+        return not self._run(f"SELECT 1 FROM {self._stored(table, columns)} {tail}")  # noqa: S608
+
+    def read_public(self, query: PublicQuery) -> list[tuple[Any, ...]]:
+        """The rows of a query over public tables."""
+        return self._public.rows(query)
+
+    def compute(self, query: PublicQuery, frames: Mapping[str, tuple[pd.DataFrame, Columns]]) -> pd.DataFrame:
+        """The frame of a query over public tables and released frames."""
+        return self._public.compute(query, frames)
+
+    def _fetch_public(self, table: Table, columns: Sequence[str]) -> pd.DataFrame:
+        typed = [(c.name, c.type) for c in table.columns if c.name in columns]
+        try:
+            with self._cursor() as cursor:
+                return fetched(cursor.execute(f"SELECT {portable(typed)} FROM {self._stored(table, columns)}"))  # noqa: S608
+        except duckdb.Error:
+            raise OperationalError(f"the public table {table.name} cannot be read") from None
 
     def rehearse(self, scan: Scan | ProductScan) -> None:
         """Run the scan on rows made of extreme values, with the settings of this database.
@@ -273,6 +297,7 @@ class DuckDBSource:
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
+        self._public.close()
         if self._owned:
             self._connection.close()
 
@@ -290,6 +315,10 @@ class DuckDBSource:
             cursor = self._connection.cursor()
         with cursor, nullcontext() if self._instance is None else self._instance.statement():
             ran = prepare(cursor, needed(scan))
+            for name, table in _public_queries(scan):
+                assert isinstance(table.rows, PublicQuery)
+                cursor.register(name, self._public.portable_rows(table.rows, _portable_columns(table)))
+                ran += 1
             if self._instance is not None:
                 self._instance.ran(ran)
             yield cursor
@@ -297,8 +326,11 @@ class DuckDBSource:
     def _stored(self, table: Table, wanted: Collection[str]) -> str:
         """Some columns of a stored table. Texts are compared byte by byte, whatever collation a column declares.
 
-        Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named.
+        Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named. The
+        rows of a public query were brought over before: see ``_cursor``.
         """
+        if isinstance(table.rows, PublicQuery):
+            return f"({restored(quote(_public_name(table)), _portable_columns(table))})"
         if self._file is not None:
             rows, computed = self._file.rows, self._file.columns
         else:
@@ -306,6 +338,23 @@ class DuckDBSource:
             computed = {}
         shown = [read_column(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
+
+
+def _public_queries(scan: Scan | None) -> list[tuple[str, Table]]:
+    """The public queries that a scan joins, and the names that their rows are brought over under."""
+    if scan is None:
+        return []
+    tables = dict.fromkeys(public_queries(scan.table, (*scan.private, *scan.joins)))
+    return [(_public_name(table), table) for table in tables]
+
+
+def _public_name(table: Table) -> str:
+    digest = hashlib.sha256(repr(identity(table)).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"tacit public {digest[:32]}"
+
+
+def _portable_columns(table: Table) -> list[tuple[str, str]]:
+    return [(c.name, c.type) for c in table.columns if is_portable(c.type)]
 
 
 @contextmanager

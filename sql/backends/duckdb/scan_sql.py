@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from ...catalog import Column, Table
-from ...scan import UNIT, Scan, SummedColumn
+from ...catalog import UNIT_NAME, Column, Table
+from ...derived import UnitRows
+from ...scan import UNIT, Join, Scan, SummedColumn
 from .regions_sql import region_sql
 from .text import double, literal, quote
 
 Stored = Callable[[Table, Collection[str]], str]
 """Where the named columns of a table are: what stands in FROM."""
+Joins = tuple[tuple[str, Join], ...]
 
 
 def render(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -39,29 +41,66 @@ def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
 
 def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     """The rows to count: the base, and what is joined to it under labelled names."""
-    reads = scan.reads
-    rows = _bounded(scan.table, salt, stored, reads)
-    if not scan.private and not scan.joins:
+    return _joined(scan.table, scan.private, scan.joins, scan.reads, salt, stored)
+
+
+def _joined(
+    table: Table,
+    private: Joins,
+    joins: Joins,
+    reads: Collection[str],
+    salt: bytes,
+    stored: Stored,
+    *,
+    unit: bool = False,
+    bounded: bool = True,
+) -> str:
+    """The rows of a table with all that is joined to it; ``unit``: they say whose they are.
+
+    Not ``bounded``: all rows of a unit, and not only so many as the tables' bounds allow.
+    """
+    by_unit = unit or any(join.unit for _, join in joins)
+    rows = _bounded(table, salt, stored, reads, unit=by_unit, most=table.max_rows_per_unit if bounded else None)
+    if not private and not joins:
         return rows
     # Only the columns of the catalog, under names that are all different (see Catalog.labels).
-    base = ", ".join(quote(c.name) for c in scan.table.columns if c.name in reads)
-    rows = f"(SELECT {base or '1 AS one'} FROM {rows})"  # noqa: S608
-    for label, join in scan.private:
+    shown = [quote(c.name) for c in table.columns if c.name in reads] + ([quote(UNIT_NAME)] if by_unit else [])
+    rows = f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
+    for label, join in private:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
-        other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {_bounded(join.table, salt, stored, wanted)})"  # noqa: S608
+        most = join.table.max_rows_per_unit if bounded else None
+        kept = _bounded(join.table, salt, stored, wanted, most=most)
+        other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {kept})"  # noqa: S608
         on = " AND ".join(f"{quote(left)} = {quote(f'{label}.{key}')}" for left, key in join.on)
         rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
-    for label, join in scan.joins:
+    for label, join in joins:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
-        keys = ", ".join(quote(key) for _, key in join.on)
-        # A public key that is not unique is refused before the charge. Here one row per key is taken all the same.
-        once = (
-            f"(SELECT {_labelled(join.table, label, wanted)}, TRUE AS {quote(f'{label}.')} "  # noqa: S608
-            f"FROM {stored(join.table, wanted)} QUALIFY row_number() OVER (PARTITION BY {keys}) = 1)"
-        )
-        on = " AND ".join(f"{left} = {quote(f'{label}.{key}')}" for left, key in join.on)
-        rows = f"(SELECT * FROM {rows} LEFT JOIN {once} ON {on})"  # noqa: S608
+        equal = [f"{left} = {quote(f'{label}.{key}')}" for left, key in join.on]
+        if join.unit:
+            equal.append(f"{quote(UNIT_NAME)} = {quote(f'{label}.{UNIT_NAME}')}")
+        on, other = " AND ".join(equal) or "TRUE", _once(label, join, wanted, salt, stored)
+        rows = f"(SELECT * FROM {rows} LEFT JOIN {other} ON {on})"  # noqa: S608
     return rows
+
+
+def _once(label: str, join: Join, wanted: Collection[str], salt: bytes, stored: Stored) -> str:
+    """A joined table with one row for each key, which a row of the base matches or does not.
+
+    A public key that is not unique is refused before the charge. Here one row per key is taken all the same.
+    """
+    keys = [key for _, key in join.on]
+    matched = f"TRUE AS {quote(f'{label}.')}"
+    if not join.unit:
+        shown = ", ".join(filter(None, (_labelled(join.table, label, wanted), matched)))
+        partition = f"PARTITION BY {', '.join(map(quote, keys))}" if keys else ""
+        return (
+            f"(SELECT {shown} FROM {stored(join.table, wanted)} "  # noqa: S608
+            f"QUALIFY row_number() OVER ({partition}) = 1)"
+        )
+    rows = _bounded(join.table, salt, stored, wanted, unit=True, most=1, keys=keys)
+    unit = f"{quote(UNIT_NAME)} AS {quote(f'{label}.{UNIT_NAME}')}"
+    shown = ", ".join(filter(None, (_labelled(join.table, label, wanted), unit, matched)))
+    return f"(SELECT {shown} FROM {rows})"  # noqa: S608
 
 
 def _labelled(table: Table, label: str, wanted: Collection[str]) -> str:
@@ -75,24 +114,71 @@ def read_column(column: Column, sql: str) -> str:
     return f"{collated} AS {quote(column.name)}"
 
 
-def _bounded(table: Table, salt: bytes, stored: Stored, wanted: Collection[str]) -> str:
-    """The table, with at most k rows of every privacy unit.
+def _bounded(
+    table: Table,
+    salt: bytes,
+    stored: Stored,
+    wanted: Collection[str],
+    *,
+    unit: bool = False,
+    most: int | None,
+    keys: Collection[str] = (),
+) -> str:
+    """The table, with at most ``most`` rows of every privacy unit, or of every unit and combination of ``keys``.
 
     Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
     or removing a unit leaves what is kept of every other unit as it was, and moves at most k rows. Rows without a
-    unit are left out. No predicate of the batch plays a part, so every batch sees the same rows.
+    unit are left out. No predicate of the batch plays a part, so every batch sees the same rows. With ``unit`` the
+    rows say whose they are.
     """
+    if isinstance(table.rows, UnitRows):
+        rows = _grouped(table.rows, salt, stored)
+        if most != 1 or not table.rows.bounded:
+            return rows
+        partition = ", ".join(map(quote, [UNIT_NAME, *keys]))
+        order = ", ".join(quote(name) for name, _ in (*table.rows.keys, *table.rows.columns))
+        return f"(SELECT * FROM {rows} QUALIFY row_number() OVER (PARTITION BY {partition} ORDER BY {order}) = 1)"  # noqa: S608
     if table.privacy_unit is None:
         return stored(table, wanted)
-    unit = quote(table.privacy_unit)
     names = [column.name for column in table.columns]
-    content = ", ".join([literal(salt.hex()), *map(quote, names)])
-    shown = ", ".join(quote(name) for name in names if name in wanted)
-    return (
-        f"(SELECT {shown or '1 AS one'} FROM {stored(table, names)} "  # noqa: S608
-        f"WHERE {unit} IS NOT NULL "
-        f"QUALIFY row_number() OVER (PARTITION BY {unit} ORDER BY hash({content})) <= {table.max_rows_per_unit})"
-    )
+    read = names if most is not None else [*wanted, table.unit_column or table.unit_key]
+    owned, owner = _owned(table, read, stored)
+    shown = [quote(name) for name in names if name in wanted]
+    if unit:
+        shown.append(f"{owner} AS {quote(UNIT_NAME)}")
+    bound = ""
+    if most is not None:
+        content = ", ".join([literal(salt.hex()), *map(quote, names)])
+        partition = ", ".join([owner, *map(quote, keys)])
+        bound = f" QUALIFY row_number() OVER (PARTITION BY {partition} ORDER BY hash({content})) <= {most}"
+    return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {owned} WHERE {owner} IS NOT NULL{bound})"  # noqa: S608
+
+
+def _owned(table: Table, names: Collection[str], stored: Stored) -> tuple[str, str]:
+    """(the rows of a table, SQL for the unit that each belongs to).
+
+    Guarantee. Where the unit is reached by keys, a row counts once for every unit that it leads to, each time as a row
+    of that unit. So removing a unit, its rows in the tables on the way among them, removes rows that were counted as
+    its own and no others: no key has to be unique for that.
+    """
+    if table.unit_path is None:
+        assert table.privacy_unit is not None
+        return stored(table, names), quote(table.privacy_unit)
+    rows, last = stored(table, names), quote(table.unit_key)
+    for number, step in enumerate(table.unit_path):
+        key, gives = quote(f"{UNIT_NAME} key {number}"), quote(f"{UNIT_NAME} {number}")
+        way = f"SELECT DISTINCT {quote(step.key)} AS {key}, {quote(step.gives)} AS {gives}"
+        rows = f"{rows} JOIN ({way} FROM {stored(step.table, [step.key, step.gives])}) ON {last} = {key}"  # noqa: S608
+        last = gives
+    return f"({rows})", last
+
+
+def _grouped(rows: UnitRows, salt: bytes, stored: Stored) -> str:
+    """Rows computed from those of a unit: see the guarantee of ``UnitRows``."""
+    read = _joined(rows.table, rows.private, rows.joins, rows.reads, salt, stored, unit=rows.whole, bounded=rows.bounded)
+    shown = [f"{sql} AS {quote(name)}" for name, sql in (*rows.keys, *rows.columns)]  # the first key is the unit
+    where = f" WHERE {' AND '.join(f'({condition})' for condition in rows.where)}" if rows.where else ""
+    return f"(SELECT {', '.join(shown)} FROM {read}{where} GROUP BY {', '.join(sql for _, sql in rows.keys)})"  # noqa: S608
 
 
 def _share_sql(summed: SummedColumn) -> str:

@@ -198,6 +198,26 @@ def display_name(
         return None
 
 
+def with_ctes(text: str, ctes: Iterable[tuple[str, str]]) -> str:
+    """A query with the queries that it names before it."""
+    heads = ", ".join(f"{name} AS ({query})" for name, query in ctes)
+    return f"WITH {heads} {text}" if heads else text
+
+
+@lru_cache(maxsize=4096)
+def describe(
+    text: str, ctes: tuple[tuple[str, str], ...], tables: tuple[RelationShape, ...]
+) -> tuple[tuple[str, str], ...] | str:
+    """The name and type of each column of a query over tables of the given shapes; what DuckDB has against it."""
+    shapes = [(name, _nulls(columns)) for name, columns in tables]
+    try:
+        query = with_ctes(text, [*shapes, *ctes])
+        rows = database().execute(f"DESCRIBE SELECT * FROM ({query})").fetchall()  # noqa: S608
+    except REFUSALS as error:
+        return str(error).splitlines()[0].partition(": ")[2][:200] or "the query is not valid"
+    return tuple((row[0], row[1]) for row in rows)
+
+
 def _nulls(columns: tuple[tuple[str, str], ...]) -> str:
     return "SELECT " + (", ".join(f"NULL::{type_} AS {quote(name)}" for name, type_ in columns) or "1")
 

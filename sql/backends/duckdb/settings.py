@@ -38,6 +38,8 @@ def needed(scan: Scan | None) -> frozenset[str]:
     """The settings that a statement depends on; a scan that only compares stored columns depends on fewer."""
     needed = frozenset(meaning()) - {"TimeZone", "Calendar", "enable_optimizer"}
     inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
+    if scan is not None and any(table.rows is not None for table in (scan.table, *(j.table for _, j in scan.joins))):
+        return frozenset(meaning())
     if inputs:
         needed |= {"enable_optimizer"}
     if any("TIME ZONE" in column.type for column in inputs):

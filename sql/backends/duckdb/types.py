@@ -50,6 +50,18 @@ def is_key(type_: str) -> bool:
     return kind_of(type_) not in ("interval", "other", "null")
 
 
+_WHOLE = {f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")}
+
+
+def is_joinable(a: str, b: str) -> bool:
+    """Whether DuckDB compares values of two types without a cast that could fail.
+
+    >>> is_joinable("INTEGER", "BIGINT"), is_joinable("INTEGER", "VARCHAR")
+    (True, False)
+    """
+    return a == b or {a, b} <= _WHOLE or (kind_of(a) == kind_of(b) == "text")
+
+
 def is_numeric(type_: str) -> bool:
     """Whether values of a type are numbers, those that tacit does not compute with (BIGNUM) included."""
     return kind_of(type_) == "number" or type_ == "BIGNUM"

@@ -1,0 +1,331 @@
+"""Statements that compute with released results: SELECT over groups, joins and windows of them, set operations.
+
+Every SELECT inside that aggregates private rows is a query of its own, released as a frame. The rest of the statement is
+run over those frames, and over public tables, after the release: post-processing, which costs nothing. A statement over
+public tables alone is the same without a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+from tacit.errors import UnsupportedSqlError
+
+from . import dialect
+from .batch import BatchReader
+from .from_clause import Kind, RelationReader, from_items, unwrapped
+from .joins import Tables
+from .level import Level, Named
+from .names import folded, numbered
+from .present import column_type
+from .public import TextWriter, described
+from .select import read_counted, read_select
+from .statement import Statement, bare
+from .unit_rows import aggregates_of, group_nodes
+from .workload import KeyColumn, OuterQuery, Query, ReleasedPart
+
+_AFTER = ("order", "limit", "offset", "distinct", "qualify", "windows")
+"""Clauses that come after the groups are made."""
+_PARTIAL = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max)
+"""Aggregates of a UNION ALL that follow from those of its parts."""
+
+
+def read_outer(batch: BatchReader, statement: Statement, reader: RelationReader, tree: exp.Expr) -> Query | OuterQuery:
+    """A statement over released results and public tables."""
+    if isinstance(tree, exp.Select) and reader.kind(tree) is Kind.RELEASED and (merged := merged_select(reader.with_ctes(tree), tree)) is not None:
+        inner, select = merged
+        return read_select(batch, statement, inner, select)
+    parts = _Parts(batch, statement)
+    query = TextWriter(parts.released, rewritten).query(reader, tree)
+    shapes = tuple((part.name, frame_columns(part.query)) for part in parts.parts)
+    columns = described(reader, tree, query, shapes)
+    for name, type_ in columns:
+        if not dialect.has_dtype(type_):
+            raise statement.error(UnsupportedSqlError, tree, f"no frame can hold {name}, a {type_}", "cast it")
+    keys = tuple(_is_name(type_, item) for (_, type_), item in zip(columns, _listed(tree, len(columns)), strict=True))
+    described_columns = tuple(KeyColumn(name, type_) for name, type_ in columns)
+    return OuterQuery(statement.sql, tuple(parts.parts), query, described_columns, keys)
+
+
+def _listed(tree: exp.Expr, count: int) -> list[exp.Expr | None]:
+    """The items of a SELECT list, of the first SELECT of a set operation; nothing known where * stands for some."""
+    while isinstance(tree, exp.SetOperation):
+        tree = unwrapped(tree.this)
+    items = list(tree.expressions) if isinstance(tree, exp.Select) else []
+    return items if len(items) == count and not any(map(_is_star, items)) else [None] * count
+
+
+def _is_name(type_: str, item: exp.Expr | None) -> bool:
+    """Whether a column names a row: released numbers are DOUBLE, and what is computed over rows is an aggregate."""
+    computed = item is not None and item.find(exp.Window, exp.AggFunc) is not None
+    return not computed and type_ not in ("DOUBLE", "FLOAT", "HUGEINT") and not type_.startswith("DECIMAL")
+
+
+def rewritten(reader: RelationReader, query: exp.Expr) -> exp.Expr | None:
+    """A query that stands for another, in which every part can be released."""
+    return union_select(reader, query) if isinstance(query, exp.Select) else None
+
+
+def frame_columns(query: Query) -> tuple[tuple[str, str], ...]:
+    """The names and types of a released query's frame, as SQL sees it."""
+    names = numbered([column.name for column in query.columns])
+    return tuple((name, column_type(query, c.output)) for name, c in zip(names, query.columns, strict=True))
+
+
+def is_plain(reader: RelationReader, select: exp.Select) -> bool:
+    """Whether a SELECT aggregates private rows itself, and computes nothing else of what it releases."""
+    inner = reader.with_ctes(select)
+    kinds = {inner.item_kind(node) for node in from_items(select)}
+    if Kind.ROWS not in kinds or Kind.RELEASED in kinds or _has_window(select):
+        return False
+    return union_select(inner, select) is None
+
+
+def _has_window(select: exp.Select) -> bool:
+    clauses = [*select.expressions, select.args.get("order"), select.args.get("qualify")]
+    return any(part is not None and part.find(exp.Window) is not None for part in clauses)
+
+
+@dataclass
+class _Parts:
+    """The released queries that a statement is made of."""
+
+    batch: BatchReader
+    statement: Statement
+    parts: list[ReleasedPart] = field(default_factory=list)
+
+    def released(self, reader: RelationReader, query: exp.Expr) -> exp.Expr | None:
+        """What stands for a query that aggregates private rows; None for one that does not."""
+        if not isinstance(query, exp.Select):
+            return None
+        kinds = {reader.item_kind(node) for node in from_items(query)}
+        if Kind.ROWS not in kinds or Kind.RELEASED in kinds:
+            return None
+        if _has_window(query):
+            return self._windowed(reader, query)
+        return exp.select("*").from_(exp.to_identifier(self._part(reader, query)))
+
+    def _part(self, reader: RelationReader, select: exp.Select) -> str:
+        name = f"tacit_r{len(self.parts)}"
+        query, present = read_counted(self.batch, reader.statement, reader, select)
+        self.parts.append(ReleasedPart(name, query, present))
+        return name
+
+    def _windowed(self, reader: RelationReader, select: exp.Select) -> exp.Expr:
+        """Aggregates and keys are released; windows, QUALIFY and what follows are computed over them."""
+        nodes = group_nodes(select, reader.level(select, Tables()))
+        if nodes is None:
+            raise self.statement.error(
+                UnsupportedSqlError, select, "ROLLUP, CUBE and GROUPING SETS do not go with window functions",
+                "put the GROUP BY into a derived table",
+            )  # fmt: skip
+        columns: dict[exp.Expr, exp.Expr] = {}
+        asked: list[exp.Expr] = []
+        for node in [*nodes, *aggregates_of(select)]:
+            if bare(node) not in columns:
+                columns[bare(node)] = exp.column(f"c{len(asked)}", quoted=True)
+                asked.append(node)
+        first, last = select.copy(), exp.Select()
+        first.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
+        first.set("group", exp.Group(expressions=[node.copy() for node in nodes]) if nodes else None)
+        for clause in _AFTER:
+            value = select.args.get(clause)
+            first.set(clause, None)
+            last.set(clause, _replaced_all(value, columns))
+        last.set("expressions", _items(reader, select, columns))
+        last.set("from_", exp.From(this=exp.to_table(self._part(reader, first))))
+        return last
+
+
+def _replaced_all(value: Any, columns: Mapping[exp.Expr, exp.Expr]) -> Any:
+    if isinstance(value, list):
+        return [_replaced_all(part, columns) for part in value]
+    return replaced(value, columns) if isinstance(value, exp.Expr) else value
+
+
+def replaced(node: exp.Expr, columns: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
+    """An expression with columns in place of what is listed."""
+    if bare(node) in columns:
+        return columns[bare(node)].copy()
+    if isinstance(node, exp.Query):
+        return node.copy()
+    written = type(node)(**{name: _replaced_all(value, columns) for name, value in node.args.items()})
+    written.meta.update(node.meta)
+    return written
+
+
+def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | None:
+    """Aggregates of a UNION ALL of private rows, as aggregates of those of its parts; None for any other SELECT."""
+    items = list(from_items(select))
+    behind = reader.behind(items[0]) if len(items) == 1 else None
+    if behind is None or not isinstance(behind[1], exp.Union) or reader.kind(behind[1]) is not Kind.ROWS:
+        return None
+    branches = _branches(behind[1])
+    names = [item.alias_or_name for item in branches[0].expressions]
+    nodes, found = _grouped_by(reader, select, names), list(dict.fromkeys(aggregates_of(select)))
+    partial = all(isinstance(_core(n), _PARTIAL) and not isinstance(_core(n).this, exp.Distinct) for n in found)
+    if nodes is None or not partial or not found or "" in names or any(map(_is_star, branches[0].expressions)):
+        return None
+    columns: dict[exp.Expr, exp.Expr] = {}
+    asked: list[exp.Expr] = []
+    for node in nodes:
+        if bare(node) not in columns:
+            columns[bare(node)] = exp.column(f"c{len(asked)}", quoted=True)
+            asked.append(node)
+    keys = len(asked)
+    for node in found:
+        core = _core(node)
+        steps: list[exp.Expr] = [core]
+        if isinstance(core, exp.Avg):
+            steps = [exp.Sum(this=core.this.copy()), exp.Count(this=core.this.copy())]
+        sums = [exp.column(f"c{len(asked) + i}", quoted=True) for i in range(len(steps))]
+        columns[node] = _combined(core, sums)
+        asked += [_with_core(node, step) for step in steps]
+    stacked: exp.Expr | None = None
+    for branch in branches:
+        part = _partial_select(select, branch, items[0].alias_or_name or "subquery", names, asked, keys)
+        stacked = part if stacked is None else exp.Union(this=stacked, expression=part, distinct=False)
+    outer = exp.Select(from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts")))))
+    outer.set("expressions", _items(reader, select, columns))
+    outer.set("group", exp.Group(expressions=[columns[bare(node)].copy() for node in nodes]) if nodes else None)
+    for clause in ("having", "order", "limit", "offset", "distinct"):
+        value = select.args.get(clause)
+        outer.set(clause, replaced(value, columns) if isinstance(value, exp.Expr) else value)
+    return outer
+
+
+def _grouped_by(reader: RelationReader, select: exp.Select, names: list[str]) -> list[exp.Expr] | None:
+    """What a SELECT groups by, where the names of the columns that it reads are known."""
+    level = Level(reader.statement, [("", {folded(name): Named(name) for name in names})])
+    return group_nodes(select, level)
+
+
+def _partial_select(
+    select: exp.Select, branch: exp.Expr, alias: str, names: list[str], asked: list[exp.Expr], keys: int
+) -> exp.Select:
+    """The same aggregates over one part of a UNION ALL."""
+    heads = [exp.to_identifier(name, quoted=True) for name in names]
+    derived = exp.Subquery(this=branch.copy(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=heads))
+    part = exp.Select(from_=exp.From(this=derived))
+    part.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
+    if select.args.get("where") is not None:
+        part.set("where", select.args["where"].copy())
+    if keys:
+        part.set("group", exp.Group(expressions=[node.copy() for node in asked[:keys]]))
+    return part
+
+
+def _combined(core: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """An aggregate of everything, from those of the parts."""
+    if isinstance(core, exp.Min | exp.Max):
+        return type(core)(this=columns[0])
+    total = exp.Sum(this=columns[0])
+    if isinstance(core, exp.Avg):
+        count = exp.Nullif(this=exp.Sum(this=columns[1]), expression=exp.Literal.number(0))
+        return exp.Paren(this=exp.Div(this=total, expression=count))
+    return total
+
+
+def _items(reader: RelationReader, select: exp.Select, columns: Mapping[exp.Expr, exp.Expr]) -> list[exp.Expr]:
+    """The items of a SELECT list with columns in place of what is listed, under the names that they had."""
+    items = []
+    for item in select.expressions:
+        node = item.this if isinstance(item, exp.Alias) else item
+        column = bare(node)
+        name = item.alias or (column.name if isinstance(column, exp.Column) else reader.output_name(item, None))
+        items.append(exp.alias_(replaced(node, columns), name, quoted=True))
+    return items
+
+
+def _core(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Filter) else node
+
+
+def _with_core(node: exp.Expr, core: exp.Expr) -> exp.Expr:
+    return exp.Filter(this=core, expression=node.expression.copy()) if isinstance(node, exp.Filter) else core
+
+
+def _branches(union: exp.Expr) -> list[exp.Expr]:
+    union = unwrapped(union)
+    if isinstance(union, exp.Union) and not union.args.get("distinct"):
+        return [*_branches(union.this), *_branches(union.expression)]
+    return [union]
+
+
+def merged_select(reader: RelationReader, select: exp.Select) -> tuple[RelationReader, exp.Select] | None:
+    """SELECT of expressions over one released derived table, as one SELECT; None where it does more than that.
+
+    Then the figures keep the error bars that they have in any other query.
+    """
+    allowed = {"expressions", "from_", "where", "order", "limit", "offset", "with_"}
+    items = list(from_items(select))
+    if len(items) != 1 or any(v for k, v in select.args.items() if k not in allowed) or aggregates_of(select):
+        return None
+    inner_reader, inner = reader.behind(items[0]) or (reader, None)
+    if not isinstance(inner, exp.Select) or _has_window(select):
+        return None
+    alias = items[0].args.get("alias")
+    found = reader.cte(items[0]) if isinstance(items[0], exp.Table) else None
+    renamed = [alias, found[0].args.get("alias") if found is not None else None]
+    if any(one is not None and one.args.get("columns") for one in renamed) or not is_plain(inner_reader, inner):
+        return None
+    kept = {"expressions", "from_", "joins", "where", "group", "having", "with_"}
+    if any(v for k, v in inner.args.items() if k not in kept):
+        return None
+    columns = {folded(i.alias_or_name): i.this if isinstance(i, exp.Alias) else i for i in inner.expressions}
+    if "" in columns or len(columns) < len(inner.expressions) or any(map(_is_star, inner.expressions)):
+        return None
+    outside = [*select.expressions, *(select.args.get(name) for name in ("where", "order"))]
+    if any(part is not None and part.find(exp.Query) is not None for part in outside):
+        return None
+    if any(folded(c.name) not in columns for part in outside if part is not None for c in part.find_all(exp.Column)
+           if not _is_star(c)):  # fmt: skip
+        return None
+    level = inner_reader.with_ctes(inner).level(inner, Tables())
+    return inner_reader, _merge(select, inner, columns, level)
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def _merge(select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr], level: Level) -> exp.Select:
+    merged = inner.copy()
+
+    def inlined(node: exp.Expr) -> exp.Expr:
+        return node.transform(
+            lambda part: exp.Paren(this=columns[folded(part.name)].copy()) if isinstance(part, exp.Column) else part
+        )
+
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        if _is_star(item):
+            items += [exp.alias_(i.this if isinstance(i, exp.Alias) else i, i.alias_or_name, quoted=True, copy=True)
+                      for i in inner.expressions]  # fmt: skip
+            continue
+        node = item.this if isinstance(item, exp.Alias) else item
+        name = item.alias_or_name or dialect.write(node, functions_as_typed=True)
+        items.append(exp.alias_(bare(inlined(node)), name, quoted=True))
+    merged.set("expressions", items)
+    _number_groups(merged, inner, level)
+    if select.args.get("where"):
+        condition = exp.Paren(this=inlined(select.args["where"].this))
+        having = merged.args.get("having")
+        joined = exp.And(this=exp.Paren(this=having.this), expression=condition) if having is not None else condition
+        merged.set("having", exp.Having(this=joined))
+    if select.args.get("order"):
+        merged.set("order", inlined(select.args["order"]))
+    for clause in ("limit", "offset"):
+        merged.set(clause, select.args.get(clause))
+    return merged
+
+
+def _number_groups(merged: exp.Select, inner: exp.Select, level: Level) -> None:
+    """GROUP BY 1, an alias or ALL speak of the inner list, which is no longer there."""
+    nodes = group_nodes(inner, level)
+    clause = merged.args.get("group")
+    if clause is not None and nodes is not None:
+        merged.set("group", exp.Group(expressions=[node.copy() for node in nodes]))
