@@ -111,7 +111,14 @@ class RelationReader:
         level = self.level(select, tables)
         attacher = Attacher(self.batch, tables, apart=apart)
         base = attacher.attached()
-        relation = Relation(base, level, attacher.column, kept=frozenset(tables.kept))
+        relation = Relation(
+            base,
+            level,
+            attacher.column,
+            equal=attacher.equal,
+            conditions_on=attacher.conditions_on,
+            kept=frozenset(tables.kept),
+        )
         if apart:
             filters = [scalar(node, attacher.scope(inner)) for inner, node in attacher.rest()]
             return replace(relation, filters=(*attacher.matched, *filters))

@@ -17,28 +17,37 @@ from numpy.typing import NDArray
 class GroupList(Sequence[tuple[Any, ...]]):
     """The key values of every group: grouping set after grouping set, the last key running fastest.
 
-    A key that a grouping set leaves out is None.
+    Keys that come together in listed combinations are one bundle. A bundle that a grouping set leaves out is None in
+    each of its columns.
     """
 
-    values: tuple[tuple[Any, ...], ...]
-    """The values of each key."""
+    values: tuple[tuple[tuple[Any, ...], ...], ...]
+    """The combinations of each bundle."""
     sets: tuple[tuple[int, ...], ...]
-    """The keys of each grouping set."""
+    """The bundles of each grouping set."""
+    widths: tuple[int, ...]
+    """How many columns each bundle has."""
 
     @cached_property
     def _sizes(self) -> list[int]:
-        return [math.prod(len(self.values[key]) for key in chosen) for chosen in self.sets]
+        return [math.prod(len(self.values[bundle]) for bundle in chosen) for chosen in self.sets]
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         return np.cumsum(self._sizes, dtype=np.int64)
+
+    @cached_property
+    def _nothing(self) -> list[tuple[None, ...]]:
+        return [(None,) * width for width in self.widths]
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if self.sets else 0
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for chosen in self.sets:
-            yield from itertools.product(*(v if key in chosen else (None,) for key, v in enumerate(self.values)))
+            parts = (v if b in chosen else (self._nothing[b],) for b, v in enumerate(self.values))
+            for combination in itertools.product(*parts):
+                yield tuple(itertools.chain.from_iterable(combination))
 
     @overload
     def __getitem__(self, index: int) -> tuple[Any, ...]: ...
@@ -50,25 +59,32 @@ class GroupList(Sequence[tuple[Any, ...]]):
         place = range(len(self))[index]
         number = int(np.searchsorted(self._ends, place, side="right"))
         place -= int(self._ends[number]) - self._sizes[number]
-        group: list[Any] = [None] * len(self.values)
-        for key in reversed(self.sets[number]):
-            place, value = divmod(place, len(self.values[key]))
-            group[key] = self.values[key][value]
-        return tuple(group)
+        group: list[tuple[Any, ...]] = list(self._nothing)
+        for bundle in reversed(self.sets[number]):
+            place, value = divmod(place, len(self.values[bundle]))
+            group[bundle] = self.values[bundle][value]
+        return tuple(itertools.chain.from_iterable(group))
 
     def column(self, key: int) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
-        """One key of every group: its distinct values, None last if a set leaves it out, and which each group has."""
-        values = self.values[key]
+        """One key of every group: its values, None last if a set leaves it out, and which each group has."""
+        bundle, place = next((b, p) for b, p, k in self._places if k == key)
+        values = tuple(combination[place] for combination in self.values[bundle])
         codes = []
         for chosen, size in zip(self.sets, self._sizes, strict=True):
-            if key not in chosen:
+            if bundle not in chosen:
                 codes.append(np.full(size, len(values), dtype=np.int64))
                 continue
-            faster = math.prod(len(self.values[other]) for other in chosen[chosen.index(key) + 1 :])
+            faster = math.prod(len(self.values[other]) for other in chosen[chosen.index(bundle) + 1 :])
             slower = size // max(1, faster * len(values))
             codes.append(np.tile(np.repeat(np.arange(len(values)), faster), slower))
-        left_out = any(key not in chosen for chosen in self.sets)
+        left_out = any(bundle not in chosen for chosen in self.sets)
         return (*values, *((None,) if left_out else ())), np.concatenate([np.zeros(0, dtype=np.int64), *codes])
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int, int]]:
+        """(bundle, place in it, number) of every key."""
+        flat = [(bundle, place) for bundle, width in enumerate(self.widths) for place in range(width)]
+        return [(bundle, place, key) for key, (bundle, place) in enumerate(flat)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from .declared import with_domain
 from .domains import groups as groups_of
 from .group_list import GroupList, LabelList
 from .predicate import Predicate
+from .public_groups import is_listed, listed_public, numbered_combinations, public_key, public_owner
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
 from .workload import PublicValues
@@ -32,13 +33,21 @@ _MISREAD = re.compile(r"^NULL$|^'|[=,]|[\r\n]")
 
 @dataclass(frozen=True)
 class GroupKey:
-    """One GROUP BY key: its expression, its column, and (value, predicate) of each of its groups."""
+    """One GROUP BY key: its expression and its column."""
 
     text: str
     """What identifies its expression (see ``Selection.text``)."""
     node: exp.Expr
     column: Column
-    groups: tuple[tuple[Any, Predicate], ...]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Keys that come together: one key by itself, or several columns of a public table in the combinations it has."""
+
+    keys: tuple[GroupKey, ...]
+    groups: tuple[tuple[tuple[Any, ...], Predicate], ...]
+    """(a value for each key, predicate) of each group."""
 
 
 def key_type(column: Column) -> str:
@@ -50,30 +59,38 @@ def key_type(column: Column) -> str:
 class Groups:
     """The groups of one SELECT, in the order of the frame: set after set, the last key running fastest."""
 
-    def __init__(self, selection: Selection, keys: list[GroupKey], sets: list[tuple[int, ...]]) -> None:
+    def __init__(self, selection: Selection, bundles: list[Bundle], sets: list[tuple[int, ...]]) -> None:
         self._selection = selection
-        self.keys = keys
+        self._bundles = bundles
+        self.keys = [key for bundle in bundles for key in bundle.keys]
         self.sets = sets
-        """The keys that each grouping set groups by, by number."""
-        self._shapes = {_shape(key.node) for key in keys}
+        """The bundles that each grouping set groups by, by number."""
+        self._bundle_of = [number for number, bundle in enumerate(bundles) for _ in bundle.keys]
+        self._shapes = {_shape(key.node) for key in self.keys}
         """Only what has one of these shapes can repeat a key."""
 
     @property
     def sizes(self) -> list[int]:
         """How many groups each grouping set has."""
-        return [math.prod(len(self.keys[i].groups) for i in chosen) for chosen in self.sets]
+        return [math.prod(len(self._bundles[i].groups) for i in chosen) for chosen in self.sets]
 
     @cached_property
     def values(self) -> GroupList:
         """The key values of every group; a key that a grouping set leaves out is NULL."""
-        values = [tuple(value for value, _ in key.groups) for key in self.keys]
-        return GroupList(tuple(values), tuple(self.sets))
+        return self._list(lambda _, value: value)
+
+    def _list(self, shown: Callable[[GroupKey, Any], Any]) -> GroupList:
+        values = tuple(
+            tuple(tuple(map(shown, bundle.keys, combination)) for combination, _ in bundle.groups)
+            for bundle in self._bundles
+        )
+        return GroupList(values, tuple(self.sets), tuple(len(bundle.keys) for bundle in self._bundles))
 
     @cached_property
     def predicates(self) -> list[tuple[tuple[Predicate, ...], ...]]:
         """For each grouping set and each of its keys, the predicates of the key's groups."""
-        of_key = [tuple(predicate for _, predicate in key.groups) for key in self.keys]
-        return [tuple(of_key[i] for i in chosen) for chosen in self.sets]
+        of_bundle = [tuple(predicate for _, predicate in bundle.groups) for bundle in self._bundles]
+        return [tuple(of_bundle[i] for i in chosen) for chosen in self.sets]
 
     @property
     def labels(self) -> LabelList:
@@ -81,11 +98,9 @@ class Groups:
         names = [key.column.own_name for key in self.keys]
         if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
             names = [key.column.name for key in self.keys]
-        shown = [
-            tuple(f"{name}={_shown(value)}" for value, _ in key.groups)
-            for name, key in zip(names, self.keys, strict=True)
-        ]
-        return LabelList(GroupList(tuple(shown), tuple(self.sets)), _EVERYTHING if self.keys else "")
+        name_of = dict(zip(map(id, self.keys), names, strict=True))
+        shown = self._list(lambda key, value: f"{name_of[id(key)]}={_shown(value)}")
+        return LabelList(shown, _EVERYTHING if self.keys else "")
 
     def key(self, node: exp.Expr) -> int | None:
         """Which GROUP BY key an expression repeats."""
@@ -110,7 +125,8 @@ class Groups:
         for chosen, size in zip(self.sets, self.sizes, strict=True):
             bits = 0
             for key in keys:
-                bits = bits * 2 + (key not in chosen)
+                assert key is not None
+                bits = bits * 2 + (self._bundle_of[key] not in chosen)
             values += [bits] * size
         return PublicValues(tuple(values))
 
@@ -136,7 +152,10 @@ def read_groups(selection: Selection) -> Groups:
     """The GROUP BY of a SELECT; one group of all rows without one."""
     clause = selection.select.args.get("group")
     keys = _keys(selection, clause)
-    groups = Groups(selection, keys, _grouping_sets(selection, clause, keys))
+    plain = clause is None or not clause.find(exp.Rollup, exp.Cube, exp.GroupingSets)
+    bundles = _bundles(selection, keys) if plain else [_bundle(selection, key) for key in keys]
+    sets = [tuple(range(len(bundles)))] if plain else _grouping_sets(selection, clause, keys)
+    groups = Groups(selection, bundles, sets)
     size = sum(groups.sizes)
     if size > selection.batch.limits.rows:
         raise selection.error(
@@ -163,14 +182,49 @@ def _keys(selection: Selection, clause: exp.Expr | None) -> list[GroupKey]:
 def _key(selection: Selection, node: exp.Expr, text: str) -> GroupKey:
     if selection.relation is None:
         raise selection.error(UnsupportedSqlError, node, "there is no table to group", "add FROM table")
-    limits, base = selection.batch.limits, selection.relation.base
-    column = with_domain(node, selection.relations.scope(selection.relation), limits.rows)
+    relation, limits = selection.relation, selection.batch.limits
+    column = public_key(relation, with_domain(node, selection.relations.scope(relation), limits.rows))
     if not dialect.has_dtype(key_type(column)):
         raise selection.error(
             TypeMismatchError, node, f"no frame can hold a {column.type}", "group by a CAST to another type"
         )
-    listed = groups_of(base.holder, base.attribute(column), column, selection.statement.span(node), limits)
-    return GroupKey(text, bare(node), column, tuple(listed))
+    return GroupKey(text, bare(node), column)
+
+
+def _bundles(selection: Selection, keys: list[GroupKey]) -> list[Bundle]:
+    """The keys in order; several of one public table are a bundle, in the place of the first."""
+    together: dict[object, list[GroupKey]] = {}
+    for key in keys:
+        assert selection.relation is not None
+        owner = public_owner(selection.relation, key.column)
+        together.setdefault(key if owner is None else owner, []).append(key)
+    return [
+        _bundle(selection, *found) if len(found) == 1 else _combinations(selection, found)
+        for found in together.values()
+    ]
+
+
+def _bundle(selection: Selection, key: GroupKey) -> Bundle:
+    """One key by itself."""
+    relation, limits = selection.relation, selection.batch.limits
+    assert relation is not None
+    span = selection.statement.span(key.node)
+    column = key.column if is_listed(key.column) else listed_public(selection, key.column, span)
+    listed = groups_of(relation.base.holder, relation.base.attribute(column), column, span, limits)
+    return Bundle((replace(key, column=column),), tuple(((value,), predicate) for value, predicate in listed))
+
+
+def _combinations(selection: Selection, keys: list[GroupKey]) -> Bundle:
+    """Several columns of one public table, in the combinations that it has."""
+    relation = selection.relation
+    assert relation is not None
+    columns = [key.column for key in keys]
+    number, values = numbered_combinations(selection, columns, selection.statement.span(keys[0].node))
+    attribute = relation.base.attribute(number)
+    span, limits = selection.statement.span(keys[0].node), selection.batch.limits
+    listed = groups_of(relation.base.holder, attribute, number, span, limits)
+    groups = tuple((values[value], predicate) for value, predicate in listed if value is not None)
+    return Bundle(tuple(keys), groups)
 
 
 def _meant(selection: Selection, node: exp.Expr) -> exp.Expr:

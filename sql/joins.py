@@ -72,6 +72,9 @@ class Attacher:
         self._used: set[int] = set()
         """Conditions that the joins have taken care of."""
         self._matched: list[Column] = []
+        self._labels: dict[str, Leaf] = {}
+        self.equal: dict[str, Column] = {}
+        """The key of a public table that a column must equal, by the column's SQL."""
         self._units: set[str] = set()
         """The columns that hold the privacy unit, as the scan calls them."""
         self.base = self._first()
@@ -191,6 +194,9 @@ class Attacher:
         after = frozenset(label for foreign, _ in sides for label in foreign.labels)
         reads = frozenset(c.name for foreign, _ in sides for c in foreign.stored)
         self._attach_columns(self.base, leaf, on, tuple(after), reads, inner=not outer, unit=False)
+        if not outer:
+            keys = {foreign.reference: self._columns[leaf][folded(_own(named).name)] for foreign, named in sides}
+            self.equal = keys | self.equal
         self._used |= {id(node) for (_, node), _, _ in pairs}
 
     def _attach_columns(
@@ -210,6 +216,7 @@ class Attacher:
         if not inner:  # where there is no match, they are NULL whatever the table declares
             own = {name: replace(column, nullable=True) for name, column in own.items()}
         self._columns[leaf] = own
+        self._labels[label] = leaf
         if unit:
             self._note_unit(leaf, label)
         if inner:
@@ -318,6 +325,12 @@ class Attacher:
     def rest(self) -> list[Condition]:
         """The conditions that no join has taken care of."""
         return [(level, node) for level, node in self._tables.conditions if id(node) not in self._used]
+
+    def conditions_on(self, label: str) -> list[Column]:
+        """The conditions that speak of one joined table alone."""
+        leaf = self._labels[label]
+        alone = [(level, node) for level, node in self.rest() if not _has_query(node) and level.leaves(node) == {leaf}]
+        return [scalar(node, self.scope(level)) for level, node in alone]
 
     def matches(self) -> list[Predicate]:
         """That each inner join has found its row."""

@@ -6,8 +6,8 @@ predicate and columns computed from the columns of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -30,6 +30,10 @@ class Relation:
     where: Predicate = ALWAYS
     filters: tuple[Column, ...] = ()
     """The conditions behind ``where`` as columns that are true, false or NULL, where the rows are computed with."""
+    equal: Mapping[str, Column] = field(default_factory=dict)
+    """The key of a public table that a column must equal, by the column's SQL."""
+    conditions_on: Callable[[str], list[Column]] = lambda _: []
+    """The conditions that speak of one joined table alone, by its label, as columns that are true, false or NULL."""
     kept: frozenset[Leaf] = frozenset()
     """Private tables of an outer join that keeps rows of a public one without a match: those rows are not counted."""
 

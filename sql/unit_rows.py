@@ -275,7 +275,7 @@ class _Maker:
             argument = argument.expressions[0]
         most = self._rows
         if isinstance(core, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
-            self._put(node, "BIGINT", f"count(*){where}", False, Range(0, most), *read)
+            self._put(node, "BIGINT", f"count(*){where}", False, Range(0 if where else 1, most), *read)
             return
         if not isinstance(argument, exp.Expr) or isinstance(argument, exp.Star | exp.Order) or core.args.get("expressions"):
             raise self._refused(node)

@@ -1,0 +1,108 @@
+"""Groups that a public table lists: its values are public, so no one has to declare them.
+
+Several columns of one public table come in the combinations that it holds, and not in all that could be: each of its
+rows gets the number of its combination, and that number is the key. Conditions on the table alone leave fewer of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tacit.errors import LimitError
+
+from . import dialect
+from .catalog import Column, Range, Table, Values
+from .derived import PublicQuery
+from .relation import Relation
+from .scan import Join
+from .selection import Selection
+from .statement import Span
+
+_NUMBER = "combination"
+
+
+def is_listed(column: Column) -> bool:
+    """Whether the groups of a column are declared."""
+    if isinstance(column.domain, Values) or dialect.kind_of(column.type) == "truth":
+        return True
+    order = dialect.ordering(column.type)
+    return isinstance(column.domain, Range) and order is not None and order.discrete
+
+
+def public_owner(relation: Relation, column: Column) -> str | None:
+    """The label of the public table that a column comes from; None for any other column."""
+    labels = {stored.label for stored in column.stored}
+    label = labels.pop() if len(labels) == 1 else ""
+    join = _join(relation, label)
+    return label if join is not None and join.table.public else None
+
+
+def public_key(relation: Relation, column: Column) -> Column:
+    """In place of a private column that must equal the key of a public table: that key."""
+    equal = relation.equal.get(column.reference)
+    return column if equal is None or is_listed(column) else replace(equal, type=column.type if not equal.type else equal.type)
+
+
+def listed_public(selection: Selection, column: Column, span: Span) -> Column:
+    """A column of a public table with the values that it has there; as it is, where it comes from no public table."""
+    relation, read = selection.relation, selection.batch.catalog.read_public
+    label = public_owner(relation, column) if relation is not None else None
+    if relation is None or label is None or read is None:
+        return column
+    values = [value for (value,) in read(_query(relation, label, f"SELECT DISTINCT {column.reference}", "ORDER BY 1"))]
+    _check(len(values), selection, span)
+    kept = dialect.distinct(values)
+    return replace(column, domain=Values(kept), nullable=len(kept) < len(values) or column.nullable)
+
+
+def numbered_combinations(
+    selection: Selection, columns: Sequence[Column], span: Span
+) -> tuple[Column, list[tuple[Any, ...]]]:
+    """(the number of a row's combination of columns of one public table, the combinations in that order)."""
+    relation, read = selection.relation, selection.batch.catalog.read_public
+    assert relation is not None
+    label = public_owner(relation, columns[0])
+    join = _join(relation, label or "")
+    assert label is not None and join is not None
+    keys = [f"c{i}" for i in range(len(columns))]
+    shown = ", ".join(f"{c.reference} AS {key}" for c, key in zip(columns, keys, strict=True))
+    number = f"dense_rank() OVER (ORDER BY {', '.join(keys)}) - 1 AS {dialect.quote(_NUMBER)}"
+    joined = [dialect.quote(f"{label}.{key}") for _, key in join.on]
+    inner = _query(relation, label, f"SELECT {', '.join([*joined, shown])}", "")
+    every = replace(inner, text=f"SELECT *, {number} FROM ({inner.text})")  # noqa: S608
+    listed = replace(every, text=f"SELECT DISTINCT {_NUMBER}, {', '.join(keys)} FROM ({every.text}) ORDER BY 1")  # noqa: S608
+    combinations = [] if read is None else [tuple(row[1:]) for row in read(listed)]
+    _check(len(combinations), selection, span)
+    named = [f"{own} AS {dialect.quote(key)}" for own, (_, key) in zip(joined, join.on, strict=True)]
+    lookup = replace(every, text=f"SELECT DISTINCT {', '.join([*named, _NUMBER])} FROM ({every.text})")  # noqa: S608
+    types = {column.name: column for column in join.table.columns}
+    numbered = Column(_NUMBER, "BIGINT", False, Range(0, len(combinations) - 1) if combinations else Values(()))
+    table = Table(f"{join.table.name} in groups", (*(types[key] for _, key in join.on), numbered), public=True, rows=lookup)
+    return numbered.of(relation.base.join(replace(join, table=table))), combinations
+
+
+def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
+    """A query over the rows of a joined public table that satisfy the conditions on it alone."""
+    join = _join(relation, label)
+    assert join is not None
+    rows = join.table.rows
+    inner = rows if isinstance(rows, PublicQuery) else PublicQuery("SELECT * FROM tacit_t0", (), (("tacit_t0", join.table),))
+    names = ", ".join(
+        f"{dialect.quote(c.name)} AS {dialect.quote(c.of(label).name)}" for c in join.table.columns if dialect.is_key(c.type)
+    )
+    conditions = " AND ".join(f"({condition.reference})" for condition in relation.conditions_on(label)) or "TRUE"
+    text = f"{head} FROM (SELECT {names} FROM ({inner.text})) WHERE {conditions} {tail}"  # noqa: S608
+    return replace(inner, text=text)
+
+
+def _join(relation: Relation, label: str) -> Join | None:
+    return next((join for join, own in relation.base.joins.items() if own == label), None)
+
+
+def _check(count: int, selection: Selection, span: Span) -> None:
+    if count > selection.batch.limits.rows:
+        raise span.error(
+            LimitError, f"GROUP BY makes {count:,} groups, too many for one batch", "group by fewer columns"
+        )
