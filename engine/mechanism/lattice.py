@@ -349,7 +349,8 @@ def _round_over_basis(
     )
     exponent = max(_exponent(largest) - 52, finest)
     C_int = np.rint(np.ldexp(C, -exponent))
-    if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
+    rounding = 0.5 * float(np.abs(basis).sum(axis=0).max())  # of |C̃|·|R|, at most
+    if math.ldexp(largest, -exponent) * (1 + 1e-9) + rounding >= 2.0**53:
         return None
     return (C_int @ basis).astype(np.int64), exponent
 
