@@ -1,12 +1,14 @@
 """What planning costs: CPU seconds as a multiple of importing pandas in the same run, and peak memory.
 
-    python benchmarks/planning.py                # everything, two minutes on an idle core
-    python benchmarks/planning.py cube ranges    # some: cube, ranges, wide, again
+    python benchmarks/planning.py                # everything, four minutes on an idle core
+    python benchmarks/planning.py cube ranges    # some: cube, ranges, wide, again, growth
 
 Each line is a process of its own, so that its peak memory is its own. ``cube`` is GROUP BY CUBE over three columns of
 twelve values, ``ranges`` 1,024 ranges over 4,096 cells, ``wide`` 256 ranges over 65,536 cells, each planned for both
 kinds of noise: the search and the rounding to the lattice, but not the compilation. ``again`` are the 95 ranges of the
 README from SQL: planned, then for another ε, and by a second process that reads the plan which the first one kept.
+``growth`` is how time and error grow with the cells n at a fixed number of queries m, and with m at a fixed n: ranges,
+both kinds of noise, with the exponents of n and m that fit best, and a chart.
 """
 
 from __future__ import annotations
@@ -28,6 +30,11 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
+CELLS, QUERIES = tuple(2**k for k in range(8, 17)), tuple(2**k for k in range(5, 12))
+MIDDLE_CELLS, MIDDLE_QUERIES = 1024, 128
+"""What is fixed while the other one grows."""
+WIDTH = 48
+"""Of a chart, in characters."""
 LINE = "{:<34} {:>8} {:>10} {:>14} {:>12} {:>10} {:>8}"
 
 
@@ -49,6 +56,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[], Matrix]]] = {
 }
 
 
+KINDS = {"Laplace": "pure", "Gauss": "approximate"}
 IMPORT = "import time; before = time.process_time(); import pandas; print(time.process_time() - before)"
 
 
@@ -57,10 +65,10 @@ def import_pandas() -> float:
     return float(subprocess.run([sys.executable, "-c", IMPORT], stdout=subprocess.PIPE, check=True, text=True).stdout)
 
 
-def plan(name: str, privacy: Any) -> dict[str, Any]:
+def plan(W: Matrix, privacy: Any) -> dict[str, Any]:
     from tacit.engine import Strategy, plan_release, table_workload
 
-    workload = table_workload(WORKLOADS[name][1]())
+    workload = table_workload(W)
     before = time.process_time()
     made = plan_release([workload], privacy=privacy)
     seconds = time.process_time() - before
@@ -86,6 +94,47 @@ def plan_from_sql(database: str) -> list[dict[str, Any]]:
             assert isinstance(strategy, tacit.engine.Strategy)  # one column has no products
             rows.append({"seconds": seconds, "strategy": strategy.name, "error": strategy.error, "gap": strategy.gap})
     return rows
+
+
+def grow(privacy: Any, along: str) -> list[dict[str, Any]]:
+    """One line for each size: the first plan of a process loads what all share, and is made twice."""
+    sizes = [(MIDDLE_QUERIES, n) for n in CELLS] if along == "cells" else [(m, MIDDLE_CELLS) for m in QUERIES]
+    plan(ranges(*sizes[0]), privacy)
+    return [{"m": m, "n": n, **plan(ranges(m, n), privacy)} for m, n in sizes]
+
+
+def exponent(sizes: list[int], values: list[float]) -> float:
+    """The p with value ∝ size^p that fits best."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def chart(sizes: list[int], series: dict[str, list[float]]) -> None:
+    """Bars on a logarithmic scale, from the least value to the largest."""
+    low, high = (f(v for values in series.values() for v in values) for f in (min, max))
+    for name, values in series.items():
+        for size, value in zip(sizes, values, strict=True):
+            bar = 1 + round((WIDTH - 1) * float(np.log(value / low) / np.log(high / low)))
+            print(f"  {name:<8} {size:>7,}  {'█' * bar} {value:.4g}")
+
+
+def growth() -> None:
+    line = "{:>8} {:>8} {:>8} {:>9} {:>12} {:>14} {:>10}"
+    for along, size, fixed in (("cells", "n", f"m = {MIDDLE_QUERIES}"), ("queries", "m", f"n = {MIDDLE_CELLS:,}")):
+        print(
+            f"\nranges: growth with {size}, {fixed}\n"
+            + line.format("kind", "m", "n", "CPU s", "strategy", "error", "gap")
+        )
+        found = {kind: child("grow", privacy, along) for kind, privacy in KINDS.items()}
+        for kind, rows in found.items():
+            for row in rows:
+                figures = (f"{row['seconds']:.3f}", row["strategy"], f"{row['error']:.6g}", f"{row['gap']:.3%}")
+                print(line.format(kind, row["m"], row["n"], *figures), flush=True)
+        sizes = [row[size] for row in found["Laplace"]]
+        for what in ("seconds", "error"):
+            series = {kind: [row[what] for row in rows] for kind, rows in found.items()}
+            powers = ", ".join(f"{size}^{exponent(sizes, values):.2f} ({kind})" for kind, values in series.items())
+            print(f"\n{what}: like {powers}")
+            chart(sizes, series)
 
 
 def child(*args: str) -> Any:
@@ -119,8 +168,8 @@ def main(parts: list[str]) -> None:
     print(f"importing pandas: {pandas:.3f} s of CPU\n")
     print(LINE.format("workload", "kind", "CPU s", "× pandas", "strategy", "gap", "MB"), "error")
     for name, (text, _) in WORKLOADS.items():
-        for privacy in ("pure", "approximate") if not parts or name in parts else ():
-            show(text, "Laplace" if privacy == "pure" else "Gauss", child("plan", name, privacy), pandas)
+        for kind, privacy in KINDS.items() if not parts or name in parts else ():
+            show(text, kind, child("plan", name, privacy), pandas)
     if not parts or "again" in parts:
         with tempfile.TemporaryDirectory() as folder:
             database = str(Path(folder) / "data.duckdb")
@@ -132,12 +181,16 @@ def main(parts: list[str]) -> None:
             ("the same in another process", second[0]),
         ):
             show(text, "Laplace", result, pandas)
+    if not parts or "growth" in parts:
+        growth()
 
 
 def run_child(args: list[str]) -> None:
     match args:
         case ["plan", name, privacy]:
-            result: Any = plan(name, privacy)
+            result: Any = plan(WORKLOADS[name][1](), privacy)
+        case ["grow", privacy, along]:
+            result = grow(privacy, along)
         case ["data", database]:
             import duckdb
 

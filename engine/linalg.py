@@ -11,15 +11,20 @@ zero depends on where the matrix comes from and on what is decided. Each case ha
 * ``SQUARES_TOTAL``, ``SQUARES_EACH``: a matrix that is seen through its squares, AᵀA. Squaring halves the digits.
 
 W·L⁺. ``rebuild`` gives it for an L that is measured as it is, ``reconstruct`` for one that a search considers; both
-take the same three ways: cells and sums by Woodbury's identity, full rank by QR, anything else by the SVD.
+take the same three ways: cells and sums by Woodbury's identity, full rank by QR, anything else by the SVD. A sparse L
+falls apart into cells and parts that share no column, and each is solved by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import scipy.linalg
-from scipy.sparse import csr_array
-from tacit.engine.strategy import Matrix, Vector
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+from tacit.engine.strategy import Matrix, Questions, Vector
 
 NEGLIGIBLE = 1e-12
 """Share of the largest singular value up to which a direction of a computed matrix is rounding.
@@ -126,7 +131,7 @@ def svd(matrix: Matrix) -> tuple[Matrix, Vector, Matrix]:
     return U, s, Vt
 
 
-def rebuild(workload: Matrix, strategy: Matrix) -> Matrix:
+def rebuild(workload: Matrix, strategy: Questions) -> Matrix:
     """The B of least norm with ``B @ strategy`` nearest to ``workload``: W·L⁺ for an L as it is measured, of any rank.
 
     For independent noise of one variance it is the best linear unbiased estimator (Gauss–Markov), and any
@@ -138,6 +143,10 @@ def rebuild(workload: Matrix, strategy: Matrix) -> Matrix:
         return np.zeros((W.shape[0], L.shape[0]))
     if is_identity(L):
         return W
+    if not isinstance(L, np.ndarray):
+        parts = _by_parts(W, csr_array(L), rebuild)
+        assert parts is not None
+        return parts
     if (of_cells := by_cells(W, L)) is not None and _relative(of_cells[1], W) <= NEGLIGIBLE:
         return of_cells[0]
     if (quick := _by_lu(W, L, TRUSTED_UNCHECKED)) is not None:
@@ -152,7 +161,7 @@ def rebuild(workload: Matrix, strategy: Matrix) -> Matrix:
     return B
 
 
-def reconstruct(workload: Matrix, strategy: Matrix, *, by_row: bool = True) -> Matrix | None:
+def reconstruct(workload: Matrix, strategy: Questions, *, by_row: bool = True) -> Matrix | None:
     """B = W·L⁺ with W = B·L, or None when W is not in the row space of L: the search's question about an L.
 
     It is not when a row (or W as a whole, without ``by_row``) is missed by more than ``RESIDUAL`` of its norm. Of all
@@ -164,6 +173,9 @@ def reconstruct(workload: Matrix, strategy: Matrix, *, by_row: bool = True) -> M
         return B if missing <= RESIDUAL else None
     if is_identity(L):
         return W
+    if not isinstance(L, np.ndarray):
+        parts = _by_parts(W, L, lambda w, part: reconstruct(w, part, by_row=by_row))
+        return parts if parts is not None and _missing_share(W - parts @ L, W, by_row) <= RESIDUAL else None
     safe = RESIDUAL / 10
     of_cells = by_cells(W, L)
     if of_cells is not None and _missing_share(of_cells[1], W, by_row) <= safe:
@@ -185,6 +197,45 @@ def reconstruct(workload: Matrix, strategy: Matrix, *, by_row: bool = True) -> M
         if not smaller and (missing <= safe or not missing_after < missing):
             B, missing_after = quick, missing
     return B if missing_after <= RESIDUAL else None
+
+
+def parts_of(strategy: csr_array) -> tuple[NDArray[np.intp], list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
+    """The rows of a sparse L that share no column with another ("cells"); rows and columns of every other part."""
+    filled = csr_array(strategy.astype(np.bool_))
+    filled.eliminate_zeros()
+    shared = np.bincount(filled.indices, minlength=filled.shape[1]) > 1
+    others = np.flatnonzero(filled @ shared)
+    cells = np.setdiff1d(np.arange(strategy.shape[0]), others)
+    if not others.size:
+        return cells, []
+    k, (rows, inside) = others.size, filled[others].nonzero()
+    edges = coo_array((np.ones(rows.size, dtype=np.int8), (rows, inside + k)), shape=(k + filled.shape[1],) * 2)
+    count, label = connected_components(edges, directed=False)
+    pairs = zip(grouped(label[:k], count), grouped(label[k:], count), strict=True)
+    return cells, [(others[own], columns) for own, columns in pairs if own.size]
+
+
+def grouped(label: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
+    """For every label its members, in order."""
+    order = np.argsort(label, kind="stable").astype(np.intp)
+    ends = np.cumsum(np.bincount(label, minlength=count))
+    return np.split(order, ends[:-1])
+
+
+def _by_parts(W: Matrix, L: csr_array, solve: Callable[[Matrix, Matrix], Matrix | None]) -> Matrix | None:
+    """W·L⁺ for a sparse L, part by part; cells are orthogonal to one another and need no decomposition."""
+    cells, parts = parts_of(L)
+    B = np.zeros((W.shape[0], L.shape[0]))
+    own = L[cells]
+    sizes = np.asarray(own.multiply(own).sum(axis=1))
+    B[:, cells] = times(W, own.T.tocsr()) / np.where(sizes > 0.0, sizes, 1.0)
+    for rows, inside in parts:
+        asked = np.flatnonzero(W[:, inside].any(axis=1))
+        of_part = solve(W[np.ix_(asked, inside)], L[rows][:, inside].toarray())
+        if of_part is None:
+            return None
+        B[np.ix_(asked, rows)] = of_part
+    return B
 
 
 def _by_qr(W: Matrix, L: Matrix, least: float) -> Matrix | None:
@@ -270,10 +321,32 @@ def by_cells(workload: Matrix, strategy: Matrix) -> tuple[Matrix, Matrix] | None
     return B, W - B[:, cells] @ D - B[:, others] @ L[others]
 
 
-def is_identity(matrix: Matrix) -> bool:
+def is_identity(matrix: Questions) -> bool:
     """Whether a matrix is I: a look at it instead of products of n³ operations and copies of n² numbers."""
     n = matrix.shape[0]
-    return matrix.shape == (n, n) and bool((np.diag(matrix) == 1.0).all()) and np.count_nonzero(matrix) == n
+    if matrix.shape != (n, n) or not (matrix.diagonal() == 1.0).all():
+        return False
+    entries = np.count_nonzero(matrix) if isinstance(matrix, np.ndarray) else matrix.count_nonzero()
+    return bool(entries == n)
+
+
+def equal(one: Questions, other: Questions) -> bool:
+    """Whether two matrices, both arrays or both sparse, have the same entries."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return bool(one.shape == other.shape and (one != other).nnz == 0)
+
+
+def columns(matrix: Questions, position: NDArray[np.integer]) -> Questions:
+    """The columns at these positions, as they lie best in memory."""
+    chosen = matrix[:, position]
+    return np.ascontiguousarray(chosen) if isinstance(chosen, np.ndarray) else chosen
+
+
+def stacked(matrices: Sequence[Questions]) -> Questions:
+    """One below the other; sparse if one of them is."""
+    arrays = [matrix for matrix in matrices if isinstance(matrix, np.ndarray)]
+    return np.vstack(arrays) if len(arrays) == len(matrices) else csr_array(vstack([csr_array(m) for m in matrices]))
 
 
 def row_norms(matrix: Matrix) -> Vector:
@@ -290,14 +363,14 @@ def row_peaks(matrix: Matrix) -> Vector:
     return np.asarray(np.maximum(matrix.max(axis=1, initial=0.0), -matrix.min(axis=1, initial=0.0)))
 
 
-def residual(workload: Matrix, B: Matrix, L: Matrix) -> float:
+def residual(workload: Matrix, B: Matrix, L: Questions) -> float:
     """The largest entry of W − B L, each row measured against its own largest entry."""
     if is_identity(L) and (B is workload or np.array_equal(B, workload)):
         return 0.0
     return _relative(workload - times(B, L), workload)
 
 
-def times(a: Matrix, b: Matrix | csr_array) -> Matrix:
+def times(a: Matrix, b: Questions) -> Matrix:
     """a @ b, through the non-zero entries of large matrices that have few: n² operations for cells, and not n³."""
     right = csr_array(b) if isinstance(b, np.ndarray) and _is_sparse(b) else b
     left = csr_array(a) if not isinstance(right, np.ndarray) and _is_sparse(a) else a

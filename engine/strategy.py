@@ -7,15 +7,22 @@ alone; no data is ever seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float64]
+Questions: TypeAlias = Matrix | Any
+"""An L: an array, or a csr_array where that would not fit (``fits``). Both share operators that scipy's types lack."""
 Privacy: TypeAlias = Literal["pure", "approximate"]
 TracePoint: TypeAlias = tuple[float, float, float]
+
+LARGEST_ARRAY = 1 << 26
+"""Entries up to which an L is an array, also if most of them are zero: 512 MB, every cell of 8,192."""
+MOSTLY_ZEROS = 4
+"""Entries to each that is not zero, from which on those alone take less memory than all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +39,7 @@ class Strategy:
 
     name: str
     privacy: Privacy
-    L: Matrix
+    L: Questions
     B: Matrix
     sensitivity: float
     error: float
@@ -53,14 +60,26 @@ class Strategy:
         )
 
 
-def column_norms(strategy: Matrix, privacy: Privacy) -> Vector:
+def fits(rows: int, columns: int, filled: int) -> bool:
+    """Whether an L is an array: a few long rows are, however wide, but not cells, nor blocks side by side."""
+    return rows * columns <= max(LARGEST_ARRAY, MOSTLY_ZEROS * filled)
+
+
+def written(strategy: Questions) -> Matrix:
+    """L as an array, where it is known to fit."""
+    return strategy if isinstance(strategy, np.ndarray) else np.asarray(strategy.toarray(), dtype=np.float64)
+
+
+def column_norms(strategy: Questions, privacy: Privacy) -> Vector:
     """The norm of every column: L1 for pure, L2 for approximate."""
     if privacy == "pure":
-        return np.asarray(np.abs(strategy).sum(axis=0), dtype=np.float64)
+        return np.asarray(abs(strategy).sum(axis=0), dtype=np.float64)
+    if not isinstance(strategy, np.ndarray):
+        return np.asarray(np.sqrt(strategy.multiply(strategy).sum(axis=0)), dtype=np.float64)
     return np.asarray(np.sqrt(np.einsum("ij,ij->j", strategy, strategy)), dtype=np.float64)
 
 
-def sensitivity(strategy: Matrix, privacy: Privacy) -> float:
+def sensitivity(strategy: Questions, privacy: Privacy) -> float:
     """The largest column norm of L.
 
     Guarantee: for neighbours that differ by one unit in one cell, ‖L·x − L·x′‖ is at most this, in L1 (pure)

@@ -18,11 +18,12 @@ from tacit.engine.inference.likelihood import simulate as simulate_centre
 from tacit.engine.inference.nonnegative import fit, simulate
 from tacit.engine.inference.product_spread import ProductSpread
 from tacit.engine.inference.tiers import fitted, weighed
-from tacit.engine.linalg import row_norms, row_peaks, times
+from tacit.engine.linalg import columns, row_norms, row_peaks, stacked, times
 from tacit.engine.mechanism.lattice_widths import COARSE
 from tacit.engine.mechanism.measurement import Measurement
 from tacit.engine.mechanism.table_workload import TableWorkload
 from tacit.engine.mechanism.widths import half_widths, lattice_spread
+from tacit.engine.strategy import Questions, written
 from tacit.errors import InternalError
 from tacit.process import one_blas_thread
 
@@ -260,7 +261,7 @@ def joined(estimates: Sequence[tuple[NDArray[np.int64], Estimate]], rows: int) -
 class Stack:
     """Measurements of the same cells one below the other, each in units of its noise."""
 
-    questions: Matrix
+    questions: Questions
     answers: Vector
     level: Vector
     """Per question, the noise against the size of what it is added to."""
@@ -283,7 +284,7 @@ class Stack:
         sizes = [len(m.noisy) for m in measurements]
         listed = range(len(measurements)) if numbers is None else numbers
         return cls(
-            np.vstack([m.questions for m in measurements]),
+            stacked([m.questions for m in measurements]),
             np.concatenate([m.answers for m in measurements]),
             np.repeat([m.level for m in measurements], sizes),
             np.repeat([m.scale / m.stddev if m.noise == "laplace" else 0.0 for m in measurements], sizes),
@@ -296,8 +297,8 @@ class Stack:
         """The same over finer cells; ``origin`` is the cell that holds each, -1 for none."""
         if np.array_equal(origin, np.arange(self.questions.shape[1])):
             return self
-        padded = np.hstack([self.questions, np.zeros((len(self.answers), 1))])
-        return replace(self, questions=padded[:, origin])
+        padded = stacked([self.questions.T, np.zeros((1, len(self.answers)))]).T
+        return replace(self, questions=columns(padded, origin))
 
     @classmethod
     def joined(cls, stacks: Sequence[Stack], count: int) -> Stack:
@@ -305,7 +306,7 @@ class Stack:
         if len(stacks) == 1:
             return replace(stacks[0], count=count)
         return cls(
-            np.concatenate([stack.questions for stack in stacks]),
+            stacked([stack.questions for stack in stacks]),
             np.concatenate([stack.answers for stack in stacks]),
             np.concatenate([stack.level for stack in stacks]),
             np.concatenate([stack.laplace for stack in stacks]),
@@ -386,7 +387,7 @@ def _solved(workload: TableWorkload, stack: Stack, inference: Inference) -> _Sol
     used = np.zeros(stack.count, dtype=np.bool_)
     used[stack.source[relevant]] = True
     if inference == "likelihood":
-        centre = Centre(S, stack.laplace, stack.level)
+        centre = Centre(written(S), stack.laplace, stack.level)
         errors = simulate_centre(centre, B, stack.laplace, stack.steps) if centre.redundant else None
         if errors is not None and errors.gain < WORTH_IT:
             z = centre.fit(z[:, None])[:, 0]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.inference.draws import draw
 from tacit.engine.linalg import rebuild
+from tacit.engine.strategy import Questions, column_norms
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -22,19 +23,19 @@ _ITERATIONS, _TOLERANCE = 5000, 1e-8
 """The tolerance is in units of the noise, whatever the counts are."""
 
 
-def fit(stack: Matrix, answers: Matrix, base: Matrix | None = None, iterations: int = _ITERATIONS) -> Matrix:
+def fit(stack: Questions, answers: Matrix, base: Matrix | None = None, iterations: int = _ITERATIONS) -> Matrix:
     """x ≥ 0 that minimises ‖stack·x − answers‖² for each column of ``answers``, all columns at once.
 
     What is looked for is the change from ``base``, by default least squares, because it is of the size of the noise
     however large the counts are. Accelerated projected gradients with restarts (O'Donoghue & Candès 2015), after
     scaling the cells to equal curvature; it stops when no coordinate moves any more.
     """
-    scale = np.linalg.norm(stack, axis=0)
+    scale = column_norms(stack, "approximate")
     scale = np.where(scale > 0, scale, 1.0)
     A = stack / scale
     near = rebuild(answers.T, A.T).T if base is None else base * scale[:, None]
     gram, target = A.T @ A, A.T @ (answers - A @ near)
-    step = 1 / max(float(np.linalg.eigvalsh(gram)[-1]), 1e-300)
+    step = 1 / max(_largest_eigenvalue(gram), 1e-300)
     x = np.maximum(0.0, -near)
     y, momentum = x, 1.0
     for _ in range(iterations):
@@ -53,7 +54,14 @@ def fit(stack: Matrix, answers: Matrix, base: Matrix | None = None, iterations: 
     return np.asarray(np.maximum(near + x, 0.0) / scale[:, None])
 
 
-def simulate(stack: Matrix, cells: Vector, laplace: Vector, steps: Vector) -> Matrix:
+def _largest_eigenvalue(gram: Questions) -> float:
+    """Of a sparse matrix a bound, the largest row sum: exact where it is diagonal, as for the counts of cells."""
+    if isinstance(gram, np.ndarray):
+        return float(np.linalg.eigvalsh(gram)[-1])
+    return float(abs(gram).sum(axis=1).max())
+
+
+def simulate(stack: Questions, cells: Vector, laplace: Vector, steps: Vector) -> Matrix:
     """Deviations of the fit (cells × draws) when the truth is ``cells`` and every measurement has variance
     one (``draws.draw``).
 

@@ -2,7 +2,8 @@
 
 Floating point cannot weigh a measurement against another with a million times its noise in one matrix: the noisier one
 would pass for rounding. So measurements are taken in tiers, the exact ones first, and a tier is asked only for what
-lies outside the row space of those before. What that loses to the true optimum is less than one part in ``_TIER``².
+lies outside the row space of those before. What that loses to the true optimum is less than one part in ``_TIER``². A
+sparse stack falls apart into small parts, mostly of one cell each, which are weighed as they are.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.linalg import computed_rank, rebuild, svd
+from tacit.engine.strategy import Questions
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -20,10 +22,10 @@ _TIER = 1e5
 """Measurements whose noise differs by more than this are solved one after the other, not in one matrix."""
 
 
-def weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
+def weighed(rows: Matrix, stack: Questions, noise: Vector) -> Matrix:
     """The B of least variance with B·stack = rows, where there is one."""
     first = first_tier(noise)
-    if first.all():
+    if first.all() or not isinstance(stack, np.ndarray):
         return rebuild(rows, stack)
     upper, lower = stack[first], stack[~first]
     basis = row_space(upper)
@@ -33,8 +35,10 @@ def weighed(rows: Matrix, stack: Matrix, noise: Vector) -> Matrix:
     return B
 
 
-def fitted(stack: Matrix, z: Vector, noise: Vector) -> Vector:
+def fitted(stack: Questions, z: Vector, noise: Vector) -> Vector:
     """The cells that go with ``weighed``: rows @ cells is B @ z, whatever the rows."""
+    if not isinstance(stack, np.ndarray):
+        return np.asarray(rebuild(z[None, :], stack.T.tocsr())[0])
     first = first_tier(noise)
     x: Vector = rebuild(z[None, first], stack[first].T)[0]  # stack⁺ z, the least-squares cells of least norm
     if first.all():

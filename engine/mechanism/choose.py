@@ -58,6 +58,11 @@ _CLEARLY = 0.9999
 """Where both fit, blocks of products are taken only if they have less error, beyond rounding."""
 _CERTIFIED = 1e-3
 """Or if they are so near to the least possible that listing the cells can gain no more."""
+_TABLES_ONLY = 512
+"""Cells from which on tables over some columns, the one over all of them included, are asked by tables alone: in 15
+random batches the search over cells found nothing better, and takes most of the time."""
+_EVEN_WEIGHTS = 64
+"""As far apart as the weights of those batches were."""
 _FEW_CELLS: dict[Privacy, int] = {"pure": 96, "approximate": 512}
 """Cells up to which the search over listed cells alone is quick, and finds what blocks of products would."""
 
@@ -169,7 +174,10 @@ def _best(workload: AnyWorkload, scale: Vector, weights: Vector, privacy: Privac
     structured = None
     if products is not None and workload.matrix.shape[1] > _FEW_CELLS[privacy]:
         structured, cut = find_products(products, weights[products.rows], privacy, options.terms, quick=True)
-        if structured.error <= structured.lower_bound * (1 + _CERTIFIED):
+        of_rows = weights[products.rows]
+        even = of_rows.max() <= _EVEN_WEIGHTS * of_rows.min()
+        tables_only = even and workload.matrix.shape[1] > _TABLES_ONLY and products.asks_every_point
+        if tables_only or structured.error <= structured.lower_bound * (1 + _CERTIFIED):
             return _Chosen(products, structured, cut)
     dense, cut = find_strategy(
         _scaled(workload.matrix, scale), privacy, options.strategy, options.measure, options.terms

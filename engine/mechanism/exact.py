@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from tacit.errors import InternalError, ProgrammingError
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
+IntegerMatrix = NDArray[np.int64] | Any
+"""An array of int64 or a csr_array of them: see ``strategy.Questions``."""
 
 LARGEST = 2**62
 """Coordinates are clamped to ±2⁶²: half the range of int64 stays free for noise."""
@@ -38,7 +41,7 @@ def integer_vector(x: Any, length: int) -> Integers:
     return np.array(whole, dtype=np.object_)
 
 
-def product(matrix: NDArray[np.int64], x: Integers) -> list[int]:
+def product(matrix: IntegerMatrix, x: Integers) -> list[int]:
     """``matrix @ x`` in exact integers.
 
     Both are cut into limbs of a and b bits with a + b + log2(n) ≤ 53, so every product of two limbs and every
@@ -51,12 +54,24 @@ def product(matrix: NDArray[np.int64], x: Integers) -> list[int]:
     b = room - a
     x_limbs = np.stack(_limbs_of_vector(x, b), axis=1)
     totals: list[int] = [0] * matrix.shape[0]
-    for i, part in enumerate(_limbs(matrix, a)):
-        sums = (part.astype(np.float64) @ x_limbs).astype(np.int64)
+    for i, part in enumerate(_limbs(entries(matrix), a)):
+        sums = (with_entries(matrix, part.astype(np.float64)) @ x_limbs).astype(np.int64)
         for row, values in enumerate(sums.tolist()):
             for j, value in enumerate(values):
                 totals[row] += value << (a * i + b * j)
     return totals
+
+
+def entries(matrix: Any) -> NDArray[Any]:
+    """The entries that are written: all of them, or those of a sparse matrix."""
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.data)
+
+
+def with_entries(matrix: Any, changed: NDArray[Any]) -> Any:
+    """A matrix of the same form with other entries."""
+    if isinstance(matrix, np.ndarray):
+        return changed
+    return csr_array((changed, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def coarsen(values: Sequence[int], shift: int) -> NDArray[np.int64]:
@@ -69,20 +84,20 @@ def coarsen(values: Sequence[int], shift: int) -> NDArray[np.int64]:
     return np.array([max(-LARGEST, min(LARGEST, value)) for value in rounded], dtype=np.int64)
 
 
-def largest_column_norm(matrix: NDArray[np.int64], order: int) -> int:
+def largest_column_norm(matrix: IntegerMatrix, order: int) -> int:
     """The largest column norm: exact in L1, and in L2 the exact root rounded up to an integer.
 
     Guarantee: no column has a larger norm, because nothing here is ever rounded down.
     """
     if order == 1:
-        sizes = np.abs(matrix)
+        sizes = abs(matrix)
         if float(sizes.sum(axis=0, dtype=np.float64).max(initial=0.0)) >= 2.0**62:
             raise InternalError("the rounded strategy does not fit its integers")
         return int(sizes.sum(axis=0).max(initial=0))
     return isqrt_up(largest_squared_norm(matrix))
 
 
-def largest_squared_norm(matrix: NDArray[np.int64]) -> int:
+def largest_squared_norm(matrix: IntegerMatrix) -> int:
     """The square of the largest column norm in L2, exactly."""
     return max(_squared_column_norms(matrix), default=0)
 
@@ -93,14 +108,18 @@ def isqrt_up(value: int) -> int:
     return root if root * root == value else root + 1
 
 
-def _squared_column_norms(matrix: NDArray[np.int64]) -> list[int]:
+def _squared_column_norms(matrix: IntegerMatrix) -> list[int]:
     # With |entry| < 2⁶³ and halves of 2³² the squares of the halves reach 2⁶⁴: three limbs of 21 bits stay
     # below 2⁴² each, so sums over up to 2²¹ rows are exact in int64.
-    parts = _limbs(matrix, 21)
+    parts = _limbs(entries(matrix), 21)
     totals = [0] * matrix.shape[1]
     for i, first in enumerate(parts):
         for j, second in enumerate(parts):
-            sums = np.einsum("rn,rn->n", first, second)
+            if isinstance(matrix, np.ndarray):
+                sums = np.einsum("rn,rn->n", first, second)
+            else:
+                sums = np.zeros(matrix.shape[1], dtype=np.int64)
+                np.add.at(sums, matrix.indices, first * second)
             for column, value in enumerate(sums.tolist()):
                 totals[column] += value << (21 * (i + j))
     return totals

@@ -22,10 +22,29 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from tacit.engine.linalg import INDEPENDENT, SQUARES_EACH, is_identity, rebuild, residual, row_norms
-from tacit.engine.mechanism.exact import Integers, coarsen, isqrt_up, largest_column_norm, product
+from scipy.sparse import csr_array
+from tacit.engine.linalg import (
+    INDEPENDENT,
+    SQUARES_EACH,
+    equal,
+    is_identity,
+    parts_of,
+    rebuild,
+    residual,
+    row_norms,
+)
+from tacit.engine.mechanism.exact import (
+    IntegerMatrix,
+    Integers,
+    coarsen,
+    entries,
+    isqrt_up,
+    largest_column_norm,
+    product,
+    with_entries,
+)
 from tacit.engine.search.reduce import merge_columns
-from tacit.engine.strategy import Privacy, sensitivity
+from tacit.engine.strategy import Privacy, Questions, sensitivity
 from tacit.errors import InternalError
 
 BITS = 28
@@ -37,6 +56,8 @@ _ACCEPTED_EXCESS = 1.0005
 _ACCEPTED_RESIDUAL = 1e-9
 _LARGEST_RESIDUAL = 1e-6
 _SMALL_DENOMINATOR = 2**20
+_MOST_BITS = 56
+"""Of the norm of a sparse L, whose parts have steps of their own."""
 _LARGEST_INTEGER = 2**30
 _LOOK = 2**14
 """Entries that usually tell arbitrary reals from small integers."""
@@ -49,7 +70,7 @@ class Lattice:
     """A rounded strategy L̃ = ``L_int`` · 2^``exponent`` and the B̃ that belongs to it."""
 
     privacy: Privacy
-    L_int: NDArray[np.int64] = field(repr=False)
+    L_int: IntegerMatrix = field(repr=False)
     exponent: int
     norm: int
     """Guarantee: no column of ``L_int`` has a larger norm; L1 (pure) exact, L2 (approximate) rounded up."""
@@ -58,9 +79,9 @@ class Lattice:
     residual: float
 
     @property
-    def L(self) -> NDArray[np.float64]:
+    def L(self) -> Questions:
         """L̃ in real numbers; exact, because entries have at most 53 bits."""
-        return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+        return real(self.L_int, self.exponent)
 
     @property
     def questions(self) -> int:
@@ -75,7 +96,9 @@ class Lattice:
     def digest(self) -> str:
         """Equal for equal lattices."""
         digest = hashlib.sha256(f"{self.exponent} {self.L_int.shape}".encode())
-        digest.update(np.ascontiguousarray(self.L_int, dtype="<i8").tobytes())
+        parts = [self.L_int] if isinstance(self.L_int, np.ndarray) else [self.L_int.indptr, self.L_int.indices]
+        for part in (*parts, entries(self.L_int)):
+            digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
         return digest.hexdigest()
 
     def exact(self, x: Integers) -> list[int]:
@@ -91,6 +114,13 @@ class Lattice:
     def error(self) -> float:
         """sensitivity² · ‖B̃‖²_F, the figure that strategies compete on."""
         return self.sensitivity**2 * _weighted_squares(self.B, np.ones(len(self.B)))
+
+
+def real(L_int: IntegerMatrix, exponent: int) -> Questions:
+    """Integers times 2^exponent."""
+    values = entries(L_int).astype(np.float64)
+    scaled: Questions = with_entries(L_int, np.ldexp(values, exponent, out=values))
+    return scaled
 
 
 class Asked(Protocol):
@@ -119,7 +149,7 @@ class Resolution:
 
 
 def round_strategy(
-    L: NDArray[np.float64],
+    L: Questions,
     W: NDArray[np.float64],
     privacy: Privacy,
     row_weights: NDArray[np.float64] | None = None,
@@ -135,10 +165,11 @@ def round_strategy(
 
     Columns that neither W nor L tells apart stay equal, so that they are rounded once: B·L = W asks the same of B.
     """
-    if not is_identity(L):
+    if isinstance(L, np.ndarray) and not is_identity(L):
         merged, position = merge_columns(np.vstack([W, L]))
         if merged.shape[1] < L.shape[1]:
             distinct = round_strategy(merged[len(W) :], merged[: len(W)], privacy, row_weights, whole=whole, B=B)
+            assert isinstance(distinct.L_int, np.ndarray)
             return replace(distinct, L_int=np.ascontiguousarray(distinct.L_int[:, position]))
     weights = np.ones(W.shape[0]) if row_weights is None else row_weights
     order = 1 if privacy == "pure" else 2
@@ -147,9 +178,8 @@ def round_strategy(
     reference = sensitivity(L, privacy) ** 2 * _weighted_squares(B, weights)
     best: Lattice | None = None
     for L_int, exponent in _roundings(L, W, privacy, whole=whole):
-        rounded = L_int.astype(np.float64)
-        np.ldexp(rounded, exponent, out=rounded)
-        B_rounded = B if np.array_equal(rounded, L) else rebuild(W, rounded)
+        rounded = real(L_int, exponent)
+        B_rounded = B if equal(rounded, L) else rebuild(W, rounded)
         norm = largest_column_norm(L_int, order)
         lattice = Lattice(privacy, L_int, exponent, norm, B_rounded, residual(W, B_rounded, rounded))
         excess = lattice.sensitivity**2 * _weighted_squares(B_rounded, weights)
@@ -221,11 +251,17 @@ def integer_multiple(L: NDArray[np.float64], largest: int = _LARGEST_ENTRY) -> N
 
 
 def _roundings(
-    L: NDArray[np.float64], W: NDArray[np.float64], privacy: Privacy, *, whole: bool
-) -> Iterator[tuple[NDArray[np.int64], int]]:
+    L: Questions, W: NDArray[np.float64], privacy: Privacy, *, whole: bool
+) -> Iterator[tuple[IntegerMatrix, int]]:
     size = sensitivity(L, privacy)
-    if whole and privacy == "pure" and (integers := integer_multiple(L)) is not None:
-        yield integers, 0
+    if whole and privacy == "pure" and (integers := integer_multiple(entries(L))) is not None:
+        yield with_entries(L, integers), 0
+    if not isinstance(L, np.ndarray):
+        if (by_parts := _round_parts(L, W, privacy)) is not None:
+            yield by_parts
+        values, exponent = _round(L.data, size, FINE_BITS)
+        yield with_entries(L, values), exponent
+        return
     if L.shape[0] >= L.shape[1] or L.shape[0] >= int((W.any(axis=0) | L.any(axis=0)).sum()):
         yield _round(L, size, BITS)
     over_basis = _round_over_basis(L, W, size)
@@ -238,6 +274,39 @@ def _round(L: NDArray[np.float64], size: float, bits: int) -> tuple[NDArray[np.i
     exponent = _exponent(size) - bits
     steps = np.ldexp(L, -exponent)
     return np.rint(steps, out=steps).astype(np.int64), exponent
+
+
+def _round_parts(L: csr_array, W: NDArray[np.float64], privacy: Privacy) -> tuple[csr_array, int] | None:
+    """A sparse L, part by part: what is a multiple of a sum of cells stays one; any other part is an L of its own.
+
+    All are brought to the finest step; None where the integers would not fit that.
+    """
+    size = sensitivity(L, privacy)
+    cells, parts = parts_of(L)
+    uneven = [row for row in cells[np.diff(L.indptr)[cells] > 0] if np.ptp(_row(L, row)) > 0.0]
+    parts += [(np.array([row]), L.indices[L.indptr[row] : L.indptr[row + 1]].astype(np.intp)) for row in uneven]
+    whole, exponent = _round(L.data, size, BITS)
+    if not parts:
+        return with_entries(L, whole), exponent
+    lattices = []
+    for rows, inside in parts:
+        asked = np.flatnonzero(W[:, inside].any(axis=1))
+        lattices.append(round_strategy(L[rows][:, inside].toarray(), W[np.ix_(asked, inside)], privacy))
+    finest = min(exponent, *(lattice.exponent for lattice in lattices))
+    if _exponent(size) - finest > _MOST_BITS:
+        return None
+    even = np.setdiff1d(cells, uneven)
+    pieces = [(even, np.arange(L.shape[1]), csr_array(with_entries(L, whole))[even], exponent)]
+    for (rows, inside), lattice in zip(parts, lattices, strict=True):
+        pieces.append((rows, inside, csr_array(lattice.L_int), lattice.exponent))
+    row = np.concatenate([rows[piece.tocoo().row] for rows, _, piece, _ in pieces])
+    column = np.concatenate([inside[piece.tocoo().col] for _, inside, piece, _ in pieces])
+    data = np.concatenate([piece.tocoo().data << (step - finest) for _, _, piece, step in pieces])
+    return csr_array((data, (row, column)), shape=L.shape), finest
+
+
+def _row(L: csr_array, row: int) -> NDArray[np.float64]:
+    return np.asarray(L.data[L.indptr[row] : L.indptr[row + 1]])
 
 
 def _exponent(value: float) -> int:
@@ -280,7 +349,8 @@ def _round_over_basis(
     )
     exponent = max(_exponent(largest) - 52, finest)
     C_int = np.rint(np.ldexp(C, -exponent))
-    if float((np.abs(C_int) @ np.abs(basis)).max()) >= 2.0**53:
+    rounding = 0.5 * float(np.abs(basis).sum(axis=0).max())  # of |C̃|·|R|, at most
+    if math.ldexp(largest, -exponent) * (1 + 1e-9) + rounding >= 2.0**53:
         return None
     return (C_int @ basis).astype(np.int64), exponent
 

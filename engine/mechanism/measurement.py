@@ -18,8 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from tacit.engine.mechanism.exact import IntegerMatrix, entries
+from tacit.engine.mechanism.lattice import real
 from tacit.engine.mechanism.noise import Kind, variance
 from tacit.engine.mechanism.product_lattice import ProductLattice
+from tacit.engine.strategy import Questions, fits
 from tacit.errors import InternalError, LedgerError
 
 _FORMAT = 1
@@ -55,7 +58,7 @@ class ProductQuestions:
 class Measurement:
     """y = L_int·x·2^(exponent − step), rounded, plus noise of ``scale`` steps on every question."""
 
-    dense: NDArray[np.int64] | None = field(repr=False)
+    listed: IntegerMatrix | None = field(repr=False)
     """L_int, where it was written out."""
     exponent: int
     """L = L_int · 2^exponent."""
@@ -80,8 +83,8 @@ class Measurement:
         """How many cells it speaks of."""
         if self.product is not None:
             return self.product.cells
-        assert self.dense is not None
-        return int(self.dense.shape[1])
+        assert self.listed is not None
+        return int(self.listed.shape[1])
 
     @property
     def entries(self) -> int:
@@ -89,10 +92,10 @@ class Measurement:
         return len(self.noisy) * self.cells
 
     @property
-    def L_int(self) -> NDArray[np.int64]:
+    def L_int(self) -> IntegerMatrix:
         """The questions, written out: for few cells, and integers that fit."""
-        if self.dense is not None:
-            return self.dense
+        if self.listed is not None:
+            return self.listed
         assert self.product is not None
         self._check_written()
         shift = sum(self.product.exponents) - self.exponent
@@ -105,10 +108,10 @@ class Measurement:
         return result
 
     @property
-    def L(self) -> NDArray[np.float64]:
+    def L(self) -> Questions:
         """The strategy in real numbers."""
         if self.product is None:
-            return np.ldexp(self.L_int.astype(np.float64), self.exponent)
+            return real(self.L_int, self.exponent)
         self._check_written()
         result: NDArray[np.float64] = np.ones((1, 1))  # the integers of a product need not fit int64
         for factor, exponent in zip(self.product.factors, self.product.exponents, strict=True):
@@ -135,12 +138,12 @@ class Measurement:
         return math.ldexp(math.sqrt(variance(self.noise, self.lattice_scale)), self.step)
 
     @property
-    def questions(self) -> NDArray[np.float64]:
+    def questions(self) -> Questions:
         """L in units of the noise, so that every error has variance one."""
         return self._questions if self.entries <= _CACHED_ENTRIES else self.L / self.stddev
 
     @cached_property
-    def _questions(self) -> NDArray[np.float64]:
+    def _questions(self) -> Questions:
         return self.L / self.stddev
 
     @cached_property
@@ -151,7 +154,7 @@ class Measurement:
     @cached_property
     def level(self) -> float:
         """The noise against the size of what it is added to."""
-        return 1 / max(float(np.abs(self.questions).max(initial=0.0)), 1e-300)
+        return 1 / max(float(np.abs(entries(self.questions)).max(initial=0.0)), 1e-300)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values; integers packed exactly."""
@@ -223,21 +226,20 @@ class Measurement:
             rows, columns = (_count(v) for v in stored["shape"])
             noisy = _unpack(stored["noisy"], rows)
             starts = _unpack(stored["starts"], rows + 1)
-            entries = _unpack(stored["entries"], int(starts[-1]))
+            values = _unpack(stored["entries"], int(starts[-1]))
             indices = _unpack(stored["columns"], int(starts[-1]))
             scale = float.fromhex(stored["scale"])
             if (
-                rows * columns > _LARGEST_ENTRIES
-                or np.any(np.diff(starts, prepend=0) < 0)
+                np.any(np.diff(starts, prepend=0) < 0)
                 or np.any((indices < 0) | (indices >= columns))
                 or stored["noise"] not in ("laplace", "gaussian")
                 or not (math.isfinite(scale) and scale > 0)
                 or not all(type(stored[k]) is int and abs(stored[k]) < 2000 for k in ("exponent", "step"))
             ):
                 raise LedgerError(_DAMAGED)
-            L_int = np.zeros((rows, columns), dtype=np.int64)
-            L_int[np.repeat(np.arange(rows), np.diff(starts)), indices] = entries
-            return cls(L_int, stored["exponent"], noisy, stored["step"], stored["noise"], scale)
+            L_int = scipy.sparse.csr_array((values, indices, starts), shape=(rows, columns))
+            listed = L_int.toarray() if fits(rows, columns, len(values)) else L_int
+            return cls(listed, stored["exponent"], noisy, stored["step"], stored["noise"], scale)
         except (KeyError, TypeError, ValueError, zlib.error, OverflowError, IndexError):
             raise LedgerError(_DAMAGED) from None
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from tacit.engine.components import Evidence
+from tacit.engine.linalg import is_identity
 from tacit.engine.product_answers import ProductAnswers, View
 from tacit.engine.product_workload import ProductWorkload, peaks
 from tacit.engine.strategy import Vector
@@ -38,6 +39,14 @@ class ProductTable:
     def has_structure(self) -> bool:
         """Whether blocks over a few axes may be better questions than cells: not with one axis."""
         return len(self.products.sizes) > 1
+
+    @cached_property
+    def asks_every_point(self) -> bool:
+        """Whether the rows are tables of counts, by points of some axes each, and one of them is by all axes."""
+        groups = self.products.groups
+        return all(is_identity(factor) for group in groups for factor in group.factors) and any(
+            len(group.axes) == len(self.products.sizes) for group in groups
+        )
 
     @cached_property
     def row_peaks(self) -> Vector:

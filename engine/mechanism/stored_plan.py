@@ -20,13 +20,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from tacit.engine.linalg import columns as columns_of
 from tacit.engine.linalg import reconstruct, row_norms
 from tacit.engine.measures import Measure, measured
+from tacit.engine.mechanism.exact import entries
 from tacit.engine.search.named import strategies
 from tacit.engine.search.optimize import optimize
 from tacit.engine.search.reduce import merge_columns
 from tacit.engine.search.watch import Progress
-from tacit.engine.strategy import Matrix, Privacy, Strategy, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Questions, Strategy, fits, sensitivity
 from tacit.process import one_blas_thread
 
 if TYPE_CHECKING:
@@ -142,15 +145,19 @@ class Allowance:
 
 def write_strategy(found: Strategy, seconds: float | None) -> PlanRecord:
     """A strategy as a record: equal columns of L once, and only its entries that are not zero where they are few."""
-    columns, position = merge_columns(found.L)
     meta = {
         "name": found.name,
         "error": found.error,
         "lower_bound": found.lower_bound,
         "seconds": found.seconds,
         "given": seconds,
-        "shape": list(columns.shape),
     }
+    if not isinstance(found.L, np.ndarray):
+        sparse = coo_array(found.L)
+        where = sparse.row.astype("<i8") * found.L.shape[1] + sparse.col
+        return PlanRecord({**meta, "shape": list(found.L.shape)}, {"where": where, "entries": sparse.data})
+    columns, position = merge_columns(found.L)
+    meta["shape"] = list(columns.shape)
     arrays: dict[str, NDArray[Any]] = {}
     if columns.shape[1] < found.L.shape[1]:
         arrays["position"] = position.astype("<u4")
@@ -178,7 +185,7 @@ def read_strategy(
         given = None if record.meta["given"] is None else float(record.meta["given"])
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         return None
-    if name not in strategies() or strategy not in (None, name) or not np.isfinite(L).all():
+    if name not in strategies() or strategy not in (None, name) or not np.isfinite(entries(L)).all():
         return None
     if not (math.isfinite(seconds) and seconds >= 0.0 and (given is None or given >= 0.0)):
         return None
@@ -194,28 +201,27 @@ def read_strategy(
     return Strategy(name, privacy, L, B, delta, reached, bound, seconds, ((seconds, reached, bound),)), given
 
 
-def _questions(record: PlanRecord, workload: Matrix) -> Matrix:
+def _questions(record: PlanRecord, workload: Matrix) -> Questions:
     """L, if the record holds a matrix that can be one of this workload's; else an error of Python's own."""
     m, n = workload.shape
     rows, columns = (int(side) for side in record.meta["shape"])
     if not (0 < rows <= _MOST_ROWS * (m + n) and 0 < columns <= n):
         raise ValueError("no strategy has this shape")
-    entries: Matrix = np.asarray(record.arrays["entries"], dtype=np.float64)
-    L: Matrix
+    values: Matrix = np.asarray(record.arrays["entries"], dtype=np.float64)
+    L: Questions
     if "where" in record.arrays:
         where = record.arrays["where"]
-        if entries.shape != where.shape or where.ndim != 1 or ((where < 0) | (where >= rows * columns)).any():
+        if values.shape != where.shape or where.ndim != 1 or ((where < 0) | (where >= rows * columns)).any():
             raise ValueError("the entries have no place")
-        L = np.zeros(rows * columns)
-        L[where] = entries
-        L = L.reshape(rows, columns)
+        L = csr_array((values, np.divmod(where, columns)), shape=(rows, columns))
+        L = L.toarray() if fits(rows, columns, where.size) else L
     else:
-        L = entries.reshape(rows, columns)
+        L = values.reshape(rows, columns)
     if "position" not in record.arrays:
         if columns != n:
             raise ValueError("columns are missing")
-        return np.ascontiguousarray(L)
+        return L
     position = record.arrays["position"]
     if position.shape != (n,) or position.dtype.kind not in "iu":
         raise ValueError("columns are missing")
-    return np.ascontiguousarray(L[:, position])  # an IndexError for a column that is not there
+    return columns_of(L, position)  # an IndexError for a column that is not there

@@ -15,15 +15,17 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from tacit.engine.linalg import RESIDUAL, rebuild, residual, row_norms
 from tacit.engine.measures import Measure, measured
-from tacit.engine.mechanism.exact import largest_column_norm
-from tacit.engine.mechanism.lattice import Lattice, integer_multiple
+from tacit.engine.mechanism.exact import IntegerMatrix, largest_column_norm
+from tacit.engine.mechanism.lattice import Lattice, integer_multiple, real
 from tacit.engine.mechanism.noise import variance
 from tacit.engine.mechanism.plan import JointPlan
 from tacit.engine.mechanism.table_plan import PartPlan, ProductPlan, TablePlan
 from tacit.engine.mechanism.widths import lattice_spread
 from tacit.engine.search.reduce import merge_columns
+from tacit.engine.strategy import fits, written
 from tacit.process import one_blas_thread
 
 Matrix = NDArray[np.float64]
@@ -71,8 +73,8 @@ def _candidates(part: TablePlan, epsilon: float, measure: Measure) -> Iterator[T
     B = merged[:, used]
     stddev = math.sqrt(variance("laplace", 1 / per_row))
     if measured(stddev * part.row_weights * row_norms(B), measure) < current:
-        yield _made(part, "identity", (np.flatnonzero(used)[:, None] == position).astype(np.int64), B, measure)
-    if max(*W.shape, len(part.lattice.L_int)) > _LARGEST_SIDE:
+        yield _made(part, "identity", _histogram(np.asarray(used), position), B, measure)
+    if max(*W.shape, part.lattice.questions) > _LARGEST_SIDE:
         return
     for name, L_int in _integer_strategies(part, per_row):
         norm = largest_column_norm(L_int, 1)
@@ -83,11 +85,20 @@ def _candidates(part: TablePlan, epsilon: float, measure: Measure) -> Iterator[T
             yield _made(part, name, L_int, B, measure)
 
 
+def _histogram(used: NDArray[np.bool_], position: NDArray[np.intp]) -> IntegerMatrix:
+    """The count of every distinct column that is used, over all columns."""
+    inside = np.flatnonzero(used[position])
+    rows = (np.cumsum(used) - 1)[position[inside]]
+    shape = (int(used.sum()), position.size)
+    L_int = csr_array((np.ones(inside.size, dtype=np.int64), (rows, inside)), shape=shape)
+    return np.asarray(L_int.toarray()) if fits(*shape, inside.size) else L_int
+
+
 def _integer_strategies(part: TablePlan, per_row: float) -> Iterator[tuple[str, NDArray[np.int64]]]:
     results = integer_multiple(part.workload.matrix)
     if results is not None:
         yield "results", results
-    L = part.strategy.L / part.strategy.sensitivity
+    L = written(part.strategy.L) / part.strategy.sensitivity
     for n in _MULTIPLES:
         if _share(per_row / n) >= _CLEAR_GAIN:
             break
@@ -102,9 +113,9 @@ def _share(epsilon: float) -> float:
     return float(lattice_spread(np.array([epsilon]))[0]) ** 2
 
 
-def _made(part: TablePlan, name: str, L_int: NDArray[np.int64], B: Matrix, measure: Measure) -> TablePlan:
+def _made(part: TablePlan, name: str, L_int: IntegerMatrix, B: Matrix, measure: Measure) -> TablePlan:
     norm = largest_column_norm(L_int, 1)
-    L = L_int.astype(np.float64)
+    L = real(L_int, 0)
     weighed = B * part.row_weights[:, None]
     strategy = replace(
         part.strategy,

@@ -6,29 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from tacit.engine.linalg import LEFT_OVER, TRUSTED, pseudo_inverse, reconstruct, svd
-from tacit.engine.strategy import Matrix, Privacy, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Questions, sensitivity
 
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
     """W = B·L."""
 
-    L: Matrix
+    L: Questions
     B: Matrix
 
 
-def factorise(workload: Matrix, strategy: Matrix, privacy: Privacy, *, by_row: bool = True) -> Factorisation | None:
+def factorise(workload: Matrix, strategy: Questions, privacy: Privacy, *, by_row: bool = True) -> Factorisation | None:
     """L and B = W·L⁺; L is as given when W is in its row space, and has rows for the rest of W when it is not.
 
     Let s·V be what is left of W outside L's row space. A row c·v costs some 2c·v·Δ·‖B‖² more (in L2: c²·v²·‖B‖²)
     for the columns' larger norm and Δ²·s²/c² for its own noise: least at c³ = s²·Δ/(v·‖B‖²), and in L2 at
     c⁴ = s²·Δ²/(v²·‖B‖²). Searches lose only what is tiny, and so the rows cost next to nothing.
 
-    None when these rows do not suffice either: L misses so much of W that rounding decides what is left.
+    None when these rows do not suffice either: L misses so much of W that rounding decides what is left. A sparse L is
+    one of cells and of blocks that were completed before they were put side by side.
     """
     W, L = workload, strategy
     B = reconstruct(W, L, by_row=by_row)
-    if B is None:
+    if B is None and isinstance(L, np.ndarray):
         rows = _missing_rows(W, L, privacy)
         if not len(rows):
             return None

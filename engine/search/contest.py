@@ -9,7 +9,7 @@ from tacit.engine.search.kronecker import factors
 from tacit.engine.search.reduce import LARGE, compress_rows
 from tacit.engine.search.shape import Shape
 from tacit.engine.search.watch import Watch
-from tacit.engine.strategy import Matrix, Privacy, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Questions, sensitivity
 
 PROBES = 8
 """Random combinations of cells that tell how much of a workload a strategy misses, to within a factor of two."""
@@ -26,14 +26,15 @@ class Contest:
         self.workload = compress_rows(queries, V)
         self.shape = Shape(self.workload, len(queries), factors(queries, V) if queries.shape[1] >= LARGE else ())
         self.work = effort * operations(self.shape.cells)
-        self.name, self.error, self.best = "results", float("inf"), self.workload  # W always spans W
+        self.name, self.error = "results", float("inf")
+        self.best: Questions = self.workload  # W always spans W
         sizes = np.sqrt(np.einsum("ij,ij->i", queries, queries))
         self._smallest = float(np.min(sizes, where=sizes > 0.0, initial=float("inf")))
         # Compressing drops directions that are smaller than this: a small query may consist of them.
         compressed = len(self.workload) < min(queries.shape)
         self._dropped = NEGLIGIBLE * float(np.linalg.norm(self.workload)) if compressed else 0.0
 
-    def enter(self, name: str, strategy: Matrix) -> float:
+    def enter(self, name: str, strategy: Questions) -> float:
         """Measure a strategy by its B = W·L⁺; one that does not span W gets the rows that it lacks.
 
         Only a strategy of every single query is reported: what is returned must be one, and the rows that a tiny
@@ -50,13 +51,13 @@ class Contest:
             self.watch.report(error)
         return error
 
-    def accept(self, name: str, strategy: Matrix, error: float) -> None:
+    def accept(self, name: str, strategy: Questions, error: float) -> None:
         """Enter a strategy of every query whose error is proven, so that its B need not be computed for that."""
         if error < self.error * BETTER:
             self.name, self.best, self.error = name, strategy, error
         self.watch.report(error)
 
-    def _spans_queries(self, strategy: Matrix, B: Matrix) -> bool:
+    def _spans_queries(self, strategy: Questions, B: Matrix) -> bool:
         """Whether L asks for all of every query, so that it will be returned as it is.
 
         Usually W as a whole misses less than would show in its smallest query, which a few random combinations of

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
+from tacit.engine.linalg import columns
 from tacit.engine.search.bounds import ROUNDING, svd_bound
 from tacit.engine.search.complete import Factorisation, factorise
 from tacit.engine.search.named import NAMED
@@ -16,8 +17,9 @@ from tacit.engine.search.options import TARGET_GAP, Options
 from tacit.engine.search.portfolio import search
 from tacit.engine.search.reduce import Block, Reduction, merge_columns, reduce_workload
 from tacit.engine.search.strategies.dual import dual
+from tacit.engine.search.strategies.identity import identity
 from tacit.engine.search.watch import Offset, Watch
-from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Questions, Strategy, Vector, sensitivity
 from tacit.errors import InternalError
 
 _LARGE = 1 << 20
@@ -25,7 +27,7 @@ _LARGE = 1 << 20
 _RAISED = 1e-5
 """Least size, as a share of the largest row's, to which small rows are raised so that a search does not lose them."""
 
-_Solve: TypeAlias = Callable[[Matrix, Watch], tuple[str, Matrix]]
+_Solve: TypeAlias = Callable[[Matrix, Watch], tuple[str, Questions]]
 """One block's workload in, the name and the L of a strategy out."""
 
 
@@ -39,7 +41,7 @@ def least_total(workload: Matrix, weights: Vector, options: Options, watch: Watc
         merged, position = merge_columns(W)
         if 2 * merged.shape[1] <= W.shape[1]:  # every product and decomposition from here on is so much smaller
             result = least_total(merged, omega, options, watch)
-            return replace(result, L=np.ascontiguousarray(result.L[:, position]))
+            return replace(result, L=columns(result.L, position))
     name, L = _search(weighted, options, watch)
     factors = factorise(W, L, privacy)
     certified = options.strategy is None and factors is not None
@@ -72,15 +74,15 @@ def _cells(W: Matrix, weighted: Matrix, privacy: Privacy, watch: Watch) -> Strat
     Its error is ‖W‖²_F. With W·diag(√d) = P·Σ·Qᵀ, Σ holds the |w_j|·√d_j, so the dual bound (tr Σ)²/Σd at d_j = w_j²
     is Σw_j²: the same.
     """
-    n = W.shape[1]
     error = float(np.einsum("ij,ij->", weighted, weighted))
     bound = error * (1.0 - ROUNDING)
     watch.report(error, bound)
     seconds = watch.seconds
-    return Strategy("identity", privacy, np.eye(n), W, 1.0, error, bound, seconds, ((seconds, error, bound),))
+    L = identity(W, privacy, watch)
+    return Strategy("identity", privacy, L, W, 1.0, error, bound, seconds, ((seconds, error, bound),))
 
 
-def _search(W: Matrix, options: Options, watch: Watch) -> tuple[str, Matrix]:
+def _search(W: Matrix, options: Options, watch: Watch) -> tuple[str, Questions]:
     """Name and L, by the portfolio or by the named strategy."""
     if not W.any():  # nothing to ask: one question that no answer uses keeps L a matrix
         watch.report(0.0)
@@ -121,7 +123,7 @@ def _search_raised(W: Matrix, weighted: Matrix, options: Options, watch: Watch) 
     return name, factors
 
 
-def _search_blocks(reduction: Reduction, privacy: Privacy, watch: Watch, solve: _Solve) -> tuple[str, Matrix]:
+def _search_blocks(reduction: Reduction, privacy: Privacy, watch: Watch, solve: _Solve) -> tuple[str, Questions]:
     """Solve every distinct block once; the name is that of the block with the largest error.
 
     The error of the whole is the sum of the blocks' errors, and so is the bound: any strategy of the whole,
@@ -138,7 +140,7 @@ def _search_blocks(reduction: Reduction, privacy: Privacy, watch: Watch, solve: 
     work_to_come = _sums_after(work)
     done_error, done_bound = 0.0, 0.0
     names: dict[Any, str] = {}
-    solutions: dict[Any, Matrix] = {}
+    solutions: dict[Any, Questions] = {}
     for k, (key, block) in enumerate(distinct.items()):
         offset = Offset(error=done_error + to_come[k], lower_bound=done_bound, copies=copies[key])
         part = watch.part(work[k] / (work[k] + work_to_come[k]), offset)
@@ -167,5 +169,5 @@ def _certificate(W: Matrix, watch: Watch) -> float:
 
 
 def _whole(W: Matrix) -> Reduction:
-    columns = np.arange(W.shape[1], dtype=np.intp)
-    return Reduction((Block(W, columns, columns),), W.shape[1])
+    every = np.arange(W.shape[1], dtype=np.intp)
+    return Reduction((Block(W, every, every),), W.shape[1])

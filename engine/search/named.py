@@ -19,9 +19,9 @@ from tacit.engine.search.strategies.p_identity import p_identity
 from tacit.engine.search.strategies.results import results
 from tacit.engine.search.strategies.wavelet import wavelet
 from tacit.engine.search.strategies.weighted import weighted
-from tacit.engine.strategy import Matrix
+from tacit.engine.strategy import Questions
 
-Maker: TypeAlias = Callable[..., Matrix]
+Maker: TypeAlias = Callable[..., Questions]
 """What a file in ``strategies/`` gives: (workload, privacy, watch) in, L out; parameters are keywords."""
 
 NAMED: dict[str, Maker] = {

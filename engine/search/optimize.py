@@ -65,10 +65,10 @@ def optimize(
     ``deadline`` and ``cancel`` the work is counted in operations, never in seconds, and the same workload gives the
     same strategy.
 
-    Width: the default is never above identity up to 8,192 cells after merging (and up to twice as many cells as
-    queries). Beyond, an L of n×n would not fit: under pure ε only strategies with about as many rows as W has are
-    searched, and the result can be above ``identity``, which may still be asked for by name. Near that width the
-    search takes up to a minute and 2.5 GB; ``deadline`` cuts the former.
+    Width: the default is never above identity. Up to 8,192 cells after merging (and up to twice as many cells as
+    queries) all families are searched. Beyond, a dense L of n×n would not fit: under pure ε identity, as a sparse L,
+    competes with strategies that have about as many rows as W. Near that width the search takes up to a minute and
+    2.5 GB; ``deadline`` cuts the former.
 
     Guarantee: see ``Strategy``. The result is measured on the L and B that are returned, not on what a search
     said of itself: W = B·L holds to 1e-9 in every row, and ``sensitivity`` is the largest column norm of L.

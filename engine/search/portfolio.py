@@ -25,7 +25,7 @@ from tacit.engine.search.strategies.identity import identity
 from tacit.engine.search.strategies.results import results
 from tacit.engine.search.strategies.wavelet import wavelet
 from tacit.engine.search.watch import Watch
-from tacit.engine.strategy import Matrix, Privacy, sensitivity
+from tacit.engine.strategy import Matrix, Privacy, Questions, sensitivity
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Family:
     """Runs only while this family leads."""
 
 
-def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> tuple[str, Matrix]:
+def search(workload: Matrix, privacy: Privacy, watch: Watch, effort: float = 1.0) -> tuple[str, Questions]:
     """Name and L of the best strategy for one block, at a share of the full effort."""
     contest = Contest(workload, privacy, watch, effort)
     if contest.shape.cells == 1:
@@ -65,7 +65,7 @@ def run_families(families: tuple[Family, ...], contest: Contest) -> None:
             family.run(contest)
 
 
-def _once(name: str, make: Callable[[Matrix, Privacy, Watch], Matrix]) -> Callable[[Contest], object]:
+def _once(name: str, make: Callable[[Matrix, Privacy, Watch], Questions]) -> Callable[[Contest], object]:
     """A family that is one strategy."""
     return lambda contest: contest.enter(name, make(contest.workload, contest.privacy, contest.watch))
 
@@ -83,6 +83,13 @@ def _ask_queries(contest: Contest) -> None:
     contest.enter("results", results(contest.queries, contest.privacy, contest.watch))
 
 
+def _ask_cells(contest: Contest) -> None:
+    """Their error is ‖W‖²_F, which says beforehand whether a wide workload, or one whose time is up, needs them."""
+    better = float(np.sum(contest.workload**2)) < contest.error
+    if better or (contest.shape.fits_square() and not contest.watch.stop()):
+        contest.enter("identity", identity(contest.workload, contest.privacy, contest.watch))
+
+
 def _svd_bound(contest: Contest) -> None:
     """The dual is certified through squares and loses a few digits that this bound has."""
     contest.watch.report(contest.watch.error, svd_bound(contest.workload))
@@ -92,12 +99,12 @@ PORTFOLIO: dict[Privacy, tuple[Family, ...]] = {
     "approximate": (
         Family("dual", Shape.always, find_optimum, unconditional=True),
         Family("results", Shape.has_queries_worth_asking, _ask_queries),
-        Family("identity", Shape.fits_square, _once("identity", identity)),
+        Family("identity", Shape.always, _ask_cells, unconditional=True),
         Family("svd bound", Shape.is_quick_to_decompose, _svd_bound, unconditional=True),
     ),
     "pure": (
         Family("results", Shape.has_queries_worth_asking, _ask_queries, unconditional=True),
-        Family("identity", Shape.fits_square, _once("identity", identity), unconditional=True),
+        Family("identity", Shape.always, _ask_cells, unconditional=True),
         Family("svd bound", Shape.is_quick_to_decompose, _svd_bound, unconditional=True),
         Family("dual", Shape.always, prove, unconditional=True),
         Family("hierarchical", Shape.fits_trees, _once("hierarchical", hierarchical)),

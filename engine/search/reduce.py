@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
-from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, gram, row_peaks, svd
-from tacit.engine.strategy import Matrix, Privacy, sensitivity
+from tacit.engine.linalg import SQUARES_EACH, TRUSTED, computed_rank, gram, grouped, row_peaks, svd
+from tacit.engine.strategy import Matrix, Privacy, Questions, fits, sensitivity, written
 
 LARGE = 512
 """Cells from which on rows are compressed by squares, which is quicker, however few rows there are."""
@@ -41,15 +41,19 @@ class Reduction:
     blocks: tuple[Block, ...]
     columns: int
 
-    def lift(self, strategies: Sequence[Matrix], privacy: Privacy) -> Matrix:
+    def lift(self, strategies: Sequence[Questions], privacy: Privacy) -> Questions:
         """The blocks' strategies, each brought to sensitivity 1, as one strategy of the original columns.
 
         Guarantee: an original column is a column of at most one block's strategy, so the largest column norm
         of the whole is the largest of the blocks', which is 1 up to rounding; the caller measures it again.
         """
-        whole = np.zeros((sum(strategy.shape[0] for strategy in strategies), self.columns))
+        rows = sum(strategy.shape[0] for strategy in strategies)
+        filled = sum(_filled(strategy, block) for block, strategy in zip(self.blocks, strategies, strict=True))
+        if not fits(rows, self.columns, filled):
+            return self._lift_sparse(strategies, privacy)
+        whole = np.zeros((rows, self.columns))
         row = 0
-        for block, strategy in zip(self.blocks, strategies, strict=True):
+        for block, strategy in zip(self.blocks, map(written, strategies), strict=True):
             part = whole[row : row + len(strategy)]
             merged = block.position.size > strategy.shape[1]  # a copy of an n×n strategy is worth avoiding
             part[:, block.original] = strategy[:, block.position] if merged else strategy
@@ -57,13 +61,28 @@ class Reduction:
             row += len(strategy)
         return whole
 
+    def _lift_sparse(self, strategies: Sequence[Questions], privacy: Privacy) -> csr_array:
+        parts = []
+        for block, strategy in zip(self.blocks, strategies, strict=True):
+            part = csr_array(strategy)[:, block.position].tocoo()
+            values, columns = part.data / sensitivity(strategy, privacy), block.original[part.col]
+            parts.append(coo_array((values, (part.row, columns)), shape=(part.shape[0], self.columns)))
+        return csr_array(vstack(parts))
+
+
+def _filled(strategy: Questions, block: Block) -> int:
+    """How many entries a block's strategy has over the original columns, about."""
+    if isinstance(strategy, np.ndarray):
+        return len(strategy) * block.position.size
+    return int(strategy.nnz * block.position.size // strategy.shape[1])
+
 
 def reduce_workload(workload: Matrix) -> Reduction:
     """Drop zero rows and columns, merge equal columns and proportional rows, split into blocks."""
     inside = np.flatnonzero(workload.any(axis=0)).astype(np.intp)
     W, of_inside = merge_columns(workload if inside.size == workload.shape[1] else workload[:, inside])
     W = merge_rows(W)
-    members = _grouped(of_inside, W.shape[1])
+    members = grouped(of_inside, W.shape[1])
     blocks = []
     for rows, columns in _components(W):
         original = [members[column] for column in columns]
@@ -169,7 +188,7 @@ def _components(W: Matrix) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     rows, columns = np.nonzero(W)
     graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, columns + m)), shape=(m + n, m + n))
     count, label = connected_components(graph, directed=False)
-    return list(zip(_grouped(label[:m], count), _grouped(label[m:], count), strict=True))
+    return list(zip(grouped(label[:m], count), grouped(label[m:], count), strict=True))
 
 
 def _connected(W: Matrix) -> bool:
@@ -181,10 +200,3 @@ def _connected(W: Matrix) -> bool:
             return True
         reached = linked[linked[:, reached].any(axis=1)].any(axis=0)
     return bool(reached.all())
-
-
-def _grouped(label: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
-    """For every label its members, in order."""
-    order = np.argsort(label, kind="stable").astype(np.intp)
-    ends = np.cumsum(np.bincount(label, minlength=count))
-    return np.split(order, ends[:-1])

@@ -10,10 +10,10 @@ from tacit.engine.search import kronecker
 from tacit.engine.strategy import Matrix, Vector
 
 WIDEST = 8192
-"""Cells (after merging) beyond which no n×n strategy is formed, unless the workload has half as many queries.
+"""Cells (after merging) beyond which no dense n×n strategy is formed, unless the workload has half as many queries.
 
-L has 512 MB there, and planning takes some 2 GB. Beyond, only strategies with as many rows as W has are searched,
-and the result can be above identity and p-identity, which have no counterpart of so few rows.
+L has 512 MB there, and planning takes some 2 GB. Beyond, only strategies with as many rows as W has are searched, and
+identity, which is sparse.
 """
 TINY = 12
 """Cells up to which every family is so quick that low rank is searched whatever the rank of W is."""
@@ -81,7 +81,7 @@ class Shape:
         return True
 
     def fits_square(self) -> bool:
-        """An L of n×n has a place in memory."""
+        """A dense L of n×n has a place in memory."""
         return self.cells <= max(WIDEST, 2 * self.rows)
 
     def fits_trees(self) -> bool:

@@ -54,6 +54,17 @@ class TestReuse:
     def test_across_connections(self, connect: Connect) -> None:
         assert value(connect().answer(SQL, epsilon=0.5)) == value(connect().answer(SQL, epsilon=0.5))
 
+    def test_more_cells_than_other_releases_may_have(self, tmp_path: Path) -> None:
+        """A batch's own release answers it, whatever its size: 2,100 questions over 2,100 cells."""
+        path = tmp_path / "wide.duckdb"
+        with duckdb.connect(str(path)) as database:
+            database.execute("CREATE TABLE t AS SELECT i AS a FROM range(2100) r(i)")
+        columns = {"a": {"min": 0, "max": 2099, "not_null": True}}
+        policy = {"budget": {"epsilon": 100}, "tables": {"t": {"columns": columns}}}
+        con = tacit.connect(str(path), policy=policy)
+        answers = con.answer("SELECT a, count(*) AS c FROM t GROUP BY a", epsilon=50)
+        assert answers[0].df["c"].tolist() == pytest.approx([1.0] * 2100, abs=1e-6)
+
     def test_weights_are_part_of_the_batch(self, con: Connection) -> None:
         batch = [f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(10, 90, 10)]
         con.answer(batch, epsilon=0.5)

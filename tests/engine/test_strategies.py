@@ -492,6 +492,7 @@ def test_wide_workloads_are_no_worse_than_identity_up_to_the_documented_width(
     beyond = optimize(W, privacy=privacy, cancel=after(1000))
     check(W, beyond)
     assert beyond.L.shape[0] <= 2 * len(W)
+    assert beyond.error <= np.sum(W**2)
 
 
 def test_same_input_same_strategy() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 from tacit.engine.search.watch import Watch
-from tacit.engine.strategy import Matrix, Privacy
+from tacit.engine.strategy import Matrix, Privacy, Questions, fits
 
 
-def identity(workload: Matrix, privacy: Privacy, watch: Watch) -> Matrix:
+def identity(workload: Matrix, privacy: Privacy, watch: Watch) -> Questions:
     """L = I.
 
     Guarantee: every column of I has norm 1, in L1 and in L2, so the sensitivity is 1 and the error ‖W‖²_F.
-    Limits: asks n questions, so L has n² entries.
+    Limits: asks n questions; L is sparse where n² entries would not fit.
     """
-    return np.eye(workload.shape[1])
+    n = workload.shape[1]
+    return np.eye(n) if fits(n, n, n) else csr_array(eye_array(n))
