@@ -16,6 +16,8 @@ from .backends.duckdb.functions import (
     cast_kind,
 )
 from .backends.duckdb.lines import comparison_type, ordering, to_double
+from .backends.duckdb.numbers_sql import chosen, first_of, greatest, least, opposite, place_of
+from .backends.duckdb.regions_sql import number_sql
 from .backends.duckdb.scratch import (
     REFUSALS,
     argument_counts,
@@ -44,21 +46,28 @@ __all__ = [
     "WORDS",
     "argument_counts",
     "cast_kind",
+    "chosen",
     "comparison_type",
     "display_name",
     "distinct",
     "double",
     "evaluate",
+    "first_of",
     "fold",
     "frame",
+    "greatest",
     "guarded",
     "has_dtype",
     "is_key",
     "is_numeric",
     "kind_of",
+    "least",
     "map_values",
+    "number_sql",
+    "opposite",
     "ordering",
     "parse",
+    "place_of",
     "short",
     "to_double",
     "tokenize",
