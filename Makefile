@@ -16,7 +16,8 @@ audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighb
 	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit tests/engine/test_ledger_log.py
 
 fuzz: .venv/dev links  ## 51,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
-	@TACIT_FUZZ=17 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/engine/test_strategies.py
+	@TACIT_FUZZ=17 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/sql/test_computed_axes.py \
+		tests/audit/test_random_batches.py tests/engine/test_strategies.py
 
 check: .venv/dev links format lint types test  ## everything that must hold before a commit
 

@@ -32,8 +32,8 @@ _GRIDS = 24
 _WORK = 1e8
 _ENTRIES = 1 << 22
 """The common cells stay within these, whatever was released before: points of their grids looked at, cells, releases
-that cut the batch's own cells, operations of the least squares, entries of one
-measurement of other cells. What measures unions of own cells costs no cell."""
+that cut the batch's own cells, operations of the least squares, entries of one measurement over other cells.
+What measures unions of own cells costs no cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +273,7 @@ def _nearest_first(target: Grid, releases: Sequence[Release]) -> list[tuple[Grid
     by_grid: dict[bytes, tuple[Grid, Measured]] = {}
     for number, release in enumerate(releases):
         for measurement, grid in zip(release.measurements, release.grids, strict=True):
-            small = measurement.entries <= _ENTRIES or grid.key == target.key
-            if grid.subject == target.subject and small:
+            if grid.subject == target.subject and (measurement.entries <= _ENTRIES or grid.key == target.key):
                 by_grid.setdefault(grid.key, (grid, []))[1].append((number, measurement))
     axes = {axis.key for axis in target.axes}
 

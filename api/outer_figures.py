@@ -168,7 +168,9 @@ def _row_keys(frame: pd.DataFrame, names: Sequence[int]) -> list[tuple[Any, ...]
     """What tells the rows apart; rows with the same names are told apart by their order."""
     times: dict[tuple[Any, ...], int] = defaultdict(int)
     keys = []
-    for row in zip(*(frame.iloc[:, i].astype(object).where(frame.iloc[:, i].notna(), None) for i in names), strict=True):
+    for row in zip(
+        *(frame.iloc[:, i].astype(object).where(frame.iloc[:, i].notna(), None) for i in names), strict=True
+    ):
         times[row] += 1
         keys.append((*row, times[row]))
     return keys or [(row,) for row in range(1, len(frame) + 1)]

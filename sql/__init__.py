@@ -14,6 +14,7 @@ The files in the order in which a batch meets them:
     domains, declared           what the declared domains imply
     batch, compile, cells       all questions collected; cells and matrix
     conjunction, products       conditions taken apart; products of small matrices where the cells cannot be listed
+    computed_axes, parts        conditions and keys as columns of their own, where not even that fits
     workload, scan, refine      what is handed over, counted and compared
     product_scan, scan_sets     a few columns of a table as a scan, and many such scans in one pass
     present                     frames from released values

@@ -15,11 +15,13 @@ from tacit.errors import LimitError, SqlError, all_of
 from .batch import BatchReader, TableBatch
 from .catalog import Catalog
 from .cells import CellList, build_cells
+from .computed_axes import Aggregates, with_computed_axes
 from .constants import Parameters, Params
 from .parse import Chunk, Limits, split_batch
 from .product_scan import ProductScan
 from .products import ProductTable, build_product
 from .query import read_query
+from .regions import Regions
 from .scan import Scan
 from .statement import Statement
 from .workload import OuterQuery, Query, TablePart, Workload
@@ -67,22 +69,34 @@ def _owners(reader: BatchReader, combine: sparse.csr_array) -> Integers:
 
 
 def _part(table: TableBatch, rows: Integers, combine: sparse.csr_array, width: int, limits: Limits) -> TablePart:
-    """One table's part: a matrix where its cells are few or there is no product, and the product where there is one."""
-    regions, summed = [attribute.regions() for attribute in table.attributes], table.summed
+    """One table's part. Where its columns make too many points, what it asks is computed row by row."""
+    regions, aggregates = [attribute.regions() for attribute in table.attributes], list(table.aggregates.items())
+    try:
+        return _listed(table, regions, aggregates, rows, combine, width, limits)
+    except LimitError:
+        regions, aggregates = with_computed_axes(regions, aggregates, limits)
+        return _listed(table, regions, aggregates, rows, combine, width, limits)
+
+
+def _listed(
+    table: TableBatch, regions: Sequence[Regions], aggregates: Aggregates, rows: Integers, combine: sparse.csr_array,
+    width: int, limits: Limits,
+) -> TablePart:  # fmt: skip
+    """A matrix where the cells are few or there is no product, and the product where there is one."""
     joins = tuple((label, join) for join, label in table.joins.items())
     product, refusal = None, None
     try:
         rows_counted = ProductScan(table.table, slice(width, width), (), table.private, joins)
-        product = build_product(rows_counted, regions, summed, table.aggregates, limits)
+        product = build_product(rows_counted, regions, table.summed, aggregates, limits)
     except LimitError as error:
         refusal = error
     structured = product is not None and len(product.sizes) > 1  # one axis gains nothing from not being listed
-    most = _most_cells(len(rows), limits) if structured else None
+    most = _most_cells(len(rows), limits) if structured or refusal is not None else None
     if product is None or not structured or product.fewest_cells <= limits.dense_cells:
         try:
-            part = build_cells(table.table, regions, summed, list(table.aggregates), width, limits, most)
+            part = build_cells(table.table, regions, table.summed, [a for a, _ in aggregates], width, limits, most)
             scan = replace(part.scan, private=table.private, joins=joins)
-            return TablePart(rows, scan, _dense(table, rows, combine, part.matrix, limits), product)
+            return TablePart(rows, scan, _dense(aggregates, rows, combine, part.matrix, limits), product)
         except LimitError as error:
             if product is None:
                 raise (refusal or error) from None
@@ -96,14 +110,14 @@ def _most_cells(rows: int, limits: Limits) -> int:
     return max(limits.dense_cells, min(_WIDEST_OF_FEW, _FEW_ENTRIES // max(rows, 1)))
 
 
-def _dense(table: TableBatch, rows: Integers, combine: sparse.csr_array, matrix: Floats, limits: Limits) -> Floats:
+def _dense(aggregates: Aggregates, rows: Integers, combine: sparse.csr_array, matrix: Floats, limits: Limits) -> Floats:
     """The rows of the workload, as the combinations of rows of aggregates that they are."""
     if len(rows) * matrix.shape[1] > limits.entries:
         raise LimitError(
             f"the batch would need a matrix of {len(rows):,} answers by {matrix.shape[1]:,} cells",
             hint="split it into several batches, or name fewer constants",
         )
-    numbers = np.concatenate([np.arange(own.start, own.stop) for own in table.aggregates.values()])
+    numbers = np.concatenate([np.arange(own.start, own.stop) for _, own in aggregates])
     own = combine[rows][:, numbers]
     if not _is_identity(own):  # else the rows are those of the aggregates, in order: nothing to combine or copy
         matrix = own @ matrix
@@ -164,9 +178,9 @@ def _read_all(reader: BatchReader, chunks: Sequence[Chunk]) -> tuple[Query | Out
         try:
             queries.append(_read(reader, chunk.parsed(reader.limits)))
         except SqlError as error:
-            error.query = number
-            errors.append(error)
-            if not error.sql or len(errors) == _MOST_ERRORS:  # without a text, it is about the batch as a whole
+            errors.append(error if error.sql else chunk.located(error))
+            errors[-1].query = number
+            if not error.sql or len(errors) == _MOST_ERRORS:  # without a text, all queries to come would say the same
                 break
     if errors:
         raise all_of(errors, complete=len(errors) < _MOST_ERRORS)

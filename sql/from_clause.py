@@ -162,7 +162,9 @@ class RelationReader:
     def _asks_rows(self, select: exp.Select) -> bool:
         """Whether a subquery in an expression reads private rows."""
         inner = [q for q in select.find_all(exp.Query) if q is not select and not isinstance(q, exp.Subquery)]
-        return any(isinstance(q, exp.Select) and self.kind(q) is not Kind.PUBLIC for q in inner if _in_expression(q, select))
+        return any(
+            isinstance(q, exp.Select) and self.kind(q) is not Kind.PUBLIC for q in inner if _in_expression(q, select)
+        )
 
     def item_kind(self, node: exp.Expr) -> Kind:
         """What the rows of one item of FROM are."""
@@ -453,7 +455,10 @@ class RelationReader:
                 )
             left = next(offered[folded(name)] for other, offered in earlier if other == owners[0])
             conditions.append(
-                exp.EQ(this=exp.column(name, table=owners[0], quoted=True), expression=exp.column(name, table=alias, quoted=True))
+                exp.EQ(
+                    this=exp.column(name, table=owners[0], quoted=True),
+                    expression=exp.column(name, table=alias, quoted=True),
+                )
             )
             level.shared[folded(name)] = columns[folded(name)] if side == "RIGHT" else left
         return conditions

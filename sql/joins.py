@@ -158,7 +158,9 @@ class Attacher:
         return pairs
 
     def _equated(self, leaf: Leaf) -> list[exp.Expr]:
-        return [n for level, n in self._conditions(leaf) if any(level.leaves(s) for s, _ in self._equation(level, n, leaf))]
+        return [
+            n for level, n in self._conditions(leaf) if any(level.leaves(s) for s, _ in self._equation(level, n, leaf))
+        ]
 
     def _waiting(self, leaf: Leaf) -> bool:
         """Whether a condition equates it with a table that is still to come."""
@@ -261,7 +263,9 @@ class Attacher:
         sides = [(self._side(condition), named) for _, condition, named in pairs]
         for (foreign, named), (condition, _, _) in zip(sides, pairs, strict=True):
             self._check_types(condition, foreign, named)
-        by_unit = [n for n, (f, named) in enumerate(sides) if self._is_unit(f) and _own(named).name == table.unit_column]
+        by_unit = [
+            n for n, (f, named) in enumerate(sides) if self._is_unit(f) and _own(named).name == table.unit_column
+        ]
         by_key = [named for foreign, named in sides if self._leads(foreign, leaf, named)]
         if not by_unit and not by_key:
             unit = table.unit_column or "the unit"

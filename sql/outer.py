@@ -35,7 +35,11 @@ _PARTIAL = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 def read_outer(batch: BatchReader, statement: Statement, reader: RelationReader, tree: exp.Expr) -> Query | OuterQuery:
     """A statement over released results and public tables."""
-    if isinstance(tree, exp.Select) and reader.kind(tree) is Kind.RELEASED and (merged := merged_select(reader.with_ctes(tree), tree)) is not None:
+    if (
+        isinstance(tree, exp.Select)
+        and reader.kind(tree) is Kind.RELEASED
+        and (merged := merged_select(reader.with_ctes(tree), tree)) is not None
+    ):
         inner, select = merged
         return read_select(batch, statement, inner, select)
     parts = _Parts(batch, statement)
@@ -188,7 +192,9 @@ def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | Non
     for branch in branches:
         part = _partial_select(select, branch, items[0].alias_or_name or "subquery", names, asked, keys)
         stacked = part if stacked is None else exp.Union(this=stacked, expression=part, distinct=False)
-    outer = exp.Select(from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts")))))
+    outer = exp.Select(
+        from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts"))))
+    )
     outer.set("expressions", _items(reader, select, columns))
     outer.set("group", exp.Group(expressions=[columns[bare(node)].copy() for node in nodes]) if nodes else None)
     for clause in ("having", "order", "limit", "offset", "distinct"):
@@ -208,7 +214,9 @@ def _partial_select(
 ) -> exp.Select:
     """The same aggregates over one part of a UNION ALL."""
     heads = [exp.to_identifier(name, quoted=True) for name in names]
-    derived = exp.Subquery(this=branch.copy(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=heads))
+    derived = exp.Subquery(
+        this=branch.copy(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=heads)
+    )
     part = exp.Select(from_=exp.From(this=derived))
     part.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
     if select.args.get("where") is not None:

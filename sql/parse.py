@@ -57,7 +57,7 @@ class Limits:
     dense_cells: int = 2048
     """Cells of a table, up to which a batch that has a product form too is one matrix."""
     points: int = 1 << 24
-    """Points of the grid of the columns that one query mentions."""
+    """Points of the grid of the columns that one query mentions; where there are more, it is computed row by row."""
     rows: int = 1_000_000
     entries: int = 50_000_000
     """Entries of all matrices of a table."""
@@ -77,6 +77,10 @@ class Chunk:
         if self.error is not None:
             raise self.error
         return _parse_one(self.tokens, self.source, limits)
+
+    def located(self, error: SqlError) -> SqlError:
+        """An error about the whole batch, at the statement that it was noticed at."""
+        return Span.of(self.source, self.tokens[0], self.tokens[-1]).error(type(error), error.message, error.hint)
 
 
 def parse_batch(batch: str | Sequence[str], limits: Limits) -> Iterator[Statement]:

@@ -61,7 +61,9 @@ def rows_behind(output: Output) -> list[int]:
 def rows_used(query: Query | OuterQuery) -> list[int]:
     """Every row of the workload that a query uses."""
     if isinstance(query, OuterQuery):
-        return [row for part in query.parts for row in (*rows_used(part.query), *rows_behind(part.present or Linear(())))]
+        return [
+            row for part in query.parts for row in (*rows_used(part.query), *rows_behind(part.present or Linear(())))
+        ]
     rows = [row for column in query.columns for row in rows_behind(column.output)]
     if query.arrangement is not None:
         rows += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]

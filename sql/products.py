@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from tacit.errors import InternalError, LimitError
 
 from .cells import GroupedAggregate
-from .conjunction import Condition, conjunction, mentioned
+from .conjunction import Condition, mentioned
 from .parse import Limits
+from .parts import Keys, MixedColumns, Parts, taken_apart
 from .predicate import ColumnQuestion, Predicate, evaluate
 from .product_scan import MOST_POINTS, ProductAxis, ProductScan, grid_lengths
 from .regions import Regions, Truth
@@ -33,7 +34,7 @@ Columns = tuple[Regions, ...] | SummedColumn
 
 _LARGEST_SINGLE = 1 << 20
 """Entries of the factors of a table with one axis, up to which it is a product too."""
-_WIDEST_FUSED = 4096
+WIDEST_FUSED = 4096
 """Points of an axis that is the grid of several columns."""
 
 
@@ -111,15 +112,15 @@ def build_product(
     scan: ProductScan,
     regions: Sequence[Regions],
     summed: Sequence[SummedColumn],
-    aggregates: Mapping[GroupedAggregate, range],
+    aggregates: Sequence[tuple[GroupedAggregate, range]],
     limits: Limits,
 ) -> ProductTable | None:
     """The product form of a table's aggregates; None where it has one axis, and a long one. ``scan`` says which rows.
 
     Raises LimitError where a mixed condition makes an axis too long, or the factors do not fit.
     """
-    keys = _Keys()
-    read = [(numbers, _read(aggregate, keys)) for aggregate, numbers in aggregates.items()]
+    keys = Keys()
+    read = [(numbers, taken_apart(aggregate, keys)) for aggregate, numbers in aggregates]
     axes = _Axes(regions, summed, [parts for _, parts in read if parts is not None], scan.table.name)
     factors = _Factors(axes, limits)
     groups: list[ProductRows] = []
@@ -188,59 +189,23 @@ def _alike(factors: Sequence[Floats]) -> tuple[Integers, Integers]:
     return rank[point_of].astype(np.int64), np.sort(first)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """An aggregate taken apart: conditions that all hold, keys, and what is summed."""
-
-    conditions: tuple[Condition, ...]
-    keys: tuple[tuple[Predicate, ...], ...]
-    summed: str | None
-
-
-class _Keys:
-    """Keys that are equal as one object, so that what is computed of them is found by identity."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Predicate, ...]] = {}
-        self._same: dict[tuple[Predicate, ...], tuple[Predicate, ...]] = {}
-
-    def one(self, groups: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
-        """The object that stands for the key."""
-        if id(groups) not in self._known:
-            self._known[id(groups)] = self._same.setdefault(groups, groups)
-        return self._known[id(groups)]
-
-
-def _read(aggregate: GroupedAggregate, keys: _Keys) -> _Parts | None:
-    """None for an aggregate whose condition never holds."""
-    conditions: dict[Condition, None] = {}
-    for predicate in (aggregate.where, aggregate.present):
-        taken = () if predicate is None else conjunction(predicate)
-        if taken is None:
-            return None
-        conditions.update(dict.fromkeys(taken))
-    return _Parts(tuple(conditions), tuple(map(keys.one, aggregate.keys)), aggregate.summed)
-
-
 class _Axes:
     """The axes of a table: columns that a condition or a key mixes are one."""
 
     def __init__(
-        self, regions: Sequence[Regions], summed: Sequence[SummedColumn], parts: Sequence[_Parts], table: str
+        self, regions: Sequence[Regions], summed: Sequence[SummedColumn], parts: Sequence[Parts], table: str
     ) -> None:
-        self._leader = {r.column.name: r.column.name for r in regions}
+        mixed = MixedColumns(regions)
         self._of_key: dict[int, frozenset[str]] = {}
         used: set[str] = set()
         for one in parts:
             for columns in (*(c.columns for c in one.conditions), *map(self.columns_of_key, one.keys)):
                 used |= columns
-                first, *rest = sorted(columns) or [""]
-                for other in rest:
-                    self._leader[self._find(other)] = self._find(first)
+                mixed.join(columns)
         members: dict[str, list[Regions]] = {}
         for r in regions:
             if r.column.name in used:
-                members.setdefault(self._find(r.column.name), []).append(r)
+                members.setdefault(mixed.leader(r.column.name), []).append(r)
         sums = {one.summed for one in parts}
         self.axes: list[Columns] = [tuple(fused) for fused in members.values()]
         self.axes += [m for m in summed if m.name in sums]
@@ -252,18 +217,12 @@ class _Axes:
                 continue
             self._number |= {r.column.name: number for r in axis}
             points = math.prod(r.count for r in axis)
-            if len(axis) > 1 and points > _WIDEST_FUSED:
+            if len(axis) > 1 and points > WIDEST_FUSED:
                 raise LimitError(
-                    f"conditions that mix columns cut table {table} into {points:,} cells, more than {_WIDEST_FUSED:,} "
+                    f"conditions that mix columns cut table {table} into {points:,} cells, more than {WIDEST_FUSED:,} "
                     f"({', '.join(f'{r.column.name} {r.count}' for r in axis)})",
                     hint="write OR over fewer columns at a time, or split the batch",
                 )
-
-    def _find(self, name: str) -> str:
-        while self._leader[name] != name:
-            self._leader[name] = self._leader[self._leader[name]]
-            name = self._leader[name]
-        return name
 
     def columns_of_key(self, groups: tuple[Predicate, ...]) -> frozenset[str]:
         """The columns that a key's groups mention. Many aggregates have the same keys, so each is read once."""
@@ -293,7 +252,7 @@ class _Factors:
             for place, r in enumerate(axis)
         }
 
-    def rows(self, parts: _Parts, numbers: Integers) -> tuple[ProductRows | None, Integers]:
+    def rows(self, parts: Parts, numbers: Integers) -> tuple[ProductRows | None, Integers]:
         """An aggregate's rows as a product, and the numbers of those that are zero."""
         conditions: dict[int, list[Condition]] = {}
         keys: dict[int, list[int]] = {}

@@ -42,7 +42,11 @@ def public_owner(relation: Relation, column: Column) -> str | None:
 def public_key(relation: Relation, column: Column) -> Column:
     """In place of a private column that must equal the key of a public table: that key."""
     equal = relation.equal.get(column.reference)
-    return column if equal is None or is_listed(column) else replace(equal, type=column.type if not equal.type else equal.type)
+    return (
+        column
+        if equal is None or is_listed(column)
+        else replace(equal, type=column.type if not equal.type else equal.type)
+    )
 
 
 def listed_public(selection: Selection, column: Column, span: Span) -> Column:
@@ -79,7 +83,9 @@ def numbered_combinations(
     lookup = replace(every, text=f"SELECT DISTINCT {', '.join([*named, _NUMBER])} FROM ({every.text})")  # noqa: S608
     types = {column.name: column for column in join.table.columns}
     numbered = Column(_NUMBER, "BIGINT", False, Range(0, len(combinations) - 1) if combinations else Values(()))
-    table = Table(f"{join.table.name} in groups", (*(types[key] for _, key in join.on), numbered), public=True, rows=lookup)
+    table = Table(
+        f"{join.table.name} in groups", (*(types[key] for _, key in join.on), numbered), public=True, rows=lookup
+    )
     return numbered.of(relation.base.join(replace(join, table=table))), combinations
 
 
@@ -88,9 +94,15 @@ def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
     join = _join(relation, label)
     assert join is not None
     rows = join.table.rows
-    inner = rows if isinstance(rows, PublicQuery) else PublicQuery("SELECT * FROM tacit_t0", (), (("tacit_t0", join.table),))
+    inner = (
+        rows
+        if isinstance(rows, PublicQuery)
+        else PublicQuery("SELECT * FROM tacit_t0", (), (("tacit_t0", join.table),))
+    )
     names = ", ".join(
-        f"{dialect.quote(c.name)} AS {dialect.quote(c.of(label).name)}" for c in join.table.columns if dialect.is_key(c.type)
+        f"{dialect.quote(c.name)} AS {dialect.quote(c.of(label).name)}"
+        for c in join.table.columns
+        if dialect.is_key(c.type)
     )
     conditions = " AND ".join(f"({condition.reference})" for condition in relation.conditions_on(label)) or "TRUE"
     text = f"{head} FROM (SELECT {names} FROM ({inner.text})) WHERE {conditions} {tail}"  # noqa: S608

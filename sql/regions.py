@@ -18,7 +18,8 @@ Truth values are 0 for false, 1 for unknown and 2 for true, so that AND is min, 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +76,31 @@ class Regions:
     """Whether NULL has a region of its own, the last."""
     listed: tuple[Cut, ...] = ()
     """Where the values of a complete list begin; empty where a row may hold others."""
+    numbered: tuple[str, ...] = ()
+    """Of a column whose value is the number of its region already: every region in words."""
+
+    @classmethod
+    def of_numbers(cls, column: Column, words: tuple[str, ...], truths: dict[Question, Truth]) -> Regions:
+        """Of a column whose values are 0, 1, … and never NULL."""
+        count = len(words)
+        cuts, region_of_piece = tuple(range(1, count)), tuple(range(count))
+        return cls(column, ordering(column.type), cuts, region_of_piece, count, truths, nullable=False, numbered=words)
+
+    def asked(self, questions: Iterable[Question]) -> Regions:
+        """The column cut no further than these of its questions tell apart."""
+        values = self.count - self.nullable
+        truths = {question: self.truths[question] for question in questions}
+        first, joined = _joined([truth[:values] for truth in truths.values()], values)
+        pieces = joined[list(self.region_of_piece)].tolist()
+        kept = [i for i in range(len(self.cuts)) if pieces[i] != pieces[i + 1]]
+        at = np.append(first, [self.count - 1] * self.nullable).astype(np.int64)
+        return replace(
+            self,
+            cuts=tuple(self.cuts[i] for i in kept),
+            region_of_piece=(*(pieces[i] for i in kept), pieces[-1]),
+            count=len(at),
+            truths={question: truth[at] for question, truth in truths.items()},
+        )
 
     @property
     def null_region(self) -> int:
@@ -83,6 +109,8 @@ class Regions:
 
     def label(self, region: int) -> str:
         """A region in words, such as ``age in [10, 18)`` or ``state not in {'CA', 'NY'}``."""
+        if self.numbered:
+            return self.numbered[region]
         name = self.column.name
         values = self.count - self.nullable
         if region == values:

@@ -33,9 +33,7 @@ def read_counted(
 class _SelectReader:
     """Reads one SELECT."""
 
-    def __init__(
-        self, batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select
-    ) -> None:
+    def __init__(self, batch: BatchReader, statement: Statement, relations: RelationReader, select: exp.Select) -> None:
         self._statement = statement
         self._selection = Selection(batch, statement, relations, select)
         self._groups = read_groups(self._selection)

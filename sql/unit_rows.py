@@ -277,7 +277,11 @@ class _Maker:
         if isinstance(core, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
             self._put(node, "BIGINT", f"count(*){where}", False, Range(0 if where else 1, most), *read)
             return
-        if not isinstance(argument, exp.Expr) or isinstance(argument, exp.Star | exp.Order) or core.args.get("expressions"):
+        if (
+            not isinstance(argument, exp.Expr)
+            or isinstance(argument, exp.Star | exp.Order)
+            or core.args.get("expressions")
+        ):
             raise self._refused(node)
         column = scalar(argument, self._scope)
         kind, value = dialect.kind_of(column.type), column.reference

@@ -35,7 +35,7 @@ from tacit.process import one_blas_thread
 if TYPE_CHECKING:
     from tacit.engine.mechanism.plan import JointPlan
 
-SEARCH_VERSION = 1
+SEARCH_VERSION = 2
 """Of what the default search finds: a higher one makes all stored plans stale."""
 _MOST_ROWS = 4
 """A strategy has fewer questions than so many times the queries and cells together."""

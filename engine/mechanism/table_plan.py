@@ -246,14 +246,15 @@ def product_widths(stderr: Vector, noises: Sequence[tuple[Kind, float]], level: 
 
     Of all sums of Laplace variables with one variance, a single variable or a normal one reaches furthest
     (``longest_reach``). On a coarse lattice the width is that of continuous noise and half of the largest step
-    (``lattice_widths``); no coefficient is larger than the standard error in units of its noise.
+    (``lattice_widths``); no coefficient is larger than the standard error in units of its noise. Where one noise is far
+    below its step, that says less than Chebyshev's inequality, which holds for every row whatever noises are in it.
     """
     laplace = [(scale, math.sqrt(variance(kind, scale))) for kind, scale in noises if kind == "laplace"]
     if not laplace:
         return normal_reach(level) * stderr
     continuous = max(math.sqrt(2) * scale / stddev for scale, stddev in laplace)
     half_step = max(0.5 / stddev for _, stddev in laplace)
-    return (longest_reach(level) * max(continuous, 1.0) + half_step) * stderr
+    return min(longest_reach(level) * max(continuous, 1.0) + half_step, 1 / math.sqrt(1 - level)) * stderr
 
 
 PartPlan = TablePlan | ProductPlan

@@ -266,6 +266,13 @@ def test_tables_of_one_release_are_known_apart(con: Connection) -> None:
     assert not any(con.answer(ages(40), epsilon=0.1).cost)
 
 
+def test_a_release_answers_its_own_batch_however_large_it_is(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tacit.combine, "_ENTRIES", 4)
+    histogram = "SELECT age, count(*) FROM visits GROUP BY age"
+    assert len(con.answer(histogram, epsilon=1)[0].df) == 122
+    assert con.explain(histogram, epsilon=1).cost.epsilon == 0
+
+
 def test_too_many_common_cells_fall_back_to_equal_ones(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     seams.replace(monkeypatch, "refine", lambda *_, **__: None)  # what it says of a grid that is over the limits
     con.answer(ages(20, 40), epsilon=1)

@@ -48,6 +48,8 @@ def grouped(*columns: int) -> str:
     return f"SELECT {listed}, count(*) AS n FROM people GROUP BY {listed}"
 
 
+WIDE = " OR ".join([*(f"c{k} = 'v{k % 2}'" for k in range(14)), "age < 30"])
+"""More columns than one axis can be made of."""
 BATCHES: dict[str, list[str]] = {
     "cube": ["SELECT c0, c1, c6, c9, count(*) AS n FROM people GROUP BY CUBE (c0, c1, c6, c9)"],
     "pairs": [grouped(*pair) for pair in itertools.combinations(range(6), 2)],
@@ -71,6 +73,12 @@ BATCHES: dict[str, list[str]] = {
         grouped(0, 3),
         grouped(9, 6),
         "SELECT c7, c6, c1, count(*) AS n FROM people WHERE age >= 50 GROUP BY c7, c6, c1",
+    ],
+    "computed": [
+        f"SELECT count(*) AS n FROM people WHERE {WIDE}",
+        f"SELECT c2, count(*) AS n, sum(m0) AS s FROM people WHERE {WIDE} GROUP BY c2",
+        f"SELECT c0, c3, count(*) AS n FROM people WHERE NOT ({WIDE}) IS TRUE GROUP BY c0, c3",
+        grouped(0, 3),
     ],
 }
 BOTH = pytest.mark.parametrize("delta", [0, 1e-6], ids=["pure", "delta"])

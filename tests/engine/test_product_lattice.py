@@ -19,7 +19,7 @@ from tacit.engine.mechanism.measure import measure
 from tacit.engine.mechanism.measurement import Measurement, pack, unpack
 from tacit.engine.mechanism.plan import JointPlan, predicted_measurements
 from tacit.engine.mechanism.product_lattice import ProductLattice, product_of_factors
-from tacit.engine.mechanism.table_plan import ProductPlan
+from tacit.engine.mechanism.table_plan import ProductPlan, product_widths
 from tacit.engine.product_workload import ProductWorkload
 from tacit.engine.strategy import Privacy
 from tacit.errors import LedgerError
@@ -314,3 +314,12 @@ def test_an_older_tacit_does_not_take_products_for_a_matrix(stored: bytes) -> No
     content["format"] = 4
     with pytest.raises(LedgerError, match="newer version"):
         unpack(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_a_noise_far_below_its_step_widens_no_row_beyond_chebyshev(level: float) -> None:
+    """Integers with hardly any noise, beside sums that have some: the sums' intervals stay in proportion."""
+    alone = product_widths(np.array([3.0]), [("laplace", 50.0)], level)
+    beside = product_widths(np.array([3.0]), [("laplace", 50.0), ("laplace", 0.02)], level)
+    assert alone < beside <= 3.0 / (1 - level) ** 0.5 * (1 + 1e-12)
+    assert product_widths(np.array([3.0]), [("laplace", 50.0), ("laplace", 40.0)], level) < beside

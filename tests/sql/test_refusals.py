@@ -35,7 +35,6 @@ def test_limits(catalog: Catalog) -> None:
         (f"{one} WHERE {'NOT ' * 5000}p", Limits()),
         (f"{one} WHERE i = {'- ' * 5000}1", Limits()),
         ("SELECT s, count(*) FROM t GROUP BY s", Limits(rows=3)),
-        (f"{one} WHERE i < 5 AND b < 5 AND d < 5", Limits(cells=10, points=10)),
         (f"{one} WHERE i < 5; {one} WHERE b < 5", Limits(entries=3)),
     ):
         with pytest.raises(errors.LimitError):

@@ -15,7 +15,7 @@ same files:
 - ``scratch``: a database without tables, or another oracle, for the value of a constant, the type of an expression and
   the name of a column. What is computed *after* the release stays here whatever engine holds the rows;
 - ``settings``: the settings that change what SQL means, and how a statement is protected from them;
-- ``scan_sql`` and ``regions_sql``: the aggregate scan, made of total functions;
+- ``scan_sql``, ``regions_sql`` and ``numbers_sql``: the aggregate scan, made of total functions;
 - ``database``, ``files``, ``instance``: opening a database, its schema, its state, and the one read of private rows.
 
 ``tacit.sql.dialect`` names one engine for the whole process. The engine that is added second makes it a choice: what is

@@ -9,10 +9,13 @@ comparisons decide. The tree costs a comparison per cut for every vector of rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...ordering import Cut, Ordering
-from ...regions import Regions
 from .scratch import fold_list
+
+if TYPE_CHECKING:
+    from ...regions import Regions
 
 _TREE = 24
 """Up to so many cuts the tree is faster."""
@@ -23,15 +26,27 @@ _COMPARISONS = 4
 
 def region_sql(regions: Regions) -> str:
     """The number of the region of a column's value. Every value has one, NULL in a NOT NULL column included."""
+    return regions.column.reference if regions.numbered else number_sql(regions, range(regions.count))
+
+
+def number_sql(regions: Regions, numbers: Sequence[int]) -> str:
+    """The number that is given to the region of a column's value. Never NULL, and it fails on no value.
+
+    Cuts with one number on both sides are left out, so the text depends on the numbers and on no other cut.
+    """
+    pieces = [int(numbers[region]) for region in regions.region_of_piece]
+    kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
+    cuts, pieces = [regions.cuts[i] for i in kept], [pieces[i] for i in kept] + pieces[-1:]
     column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
-    region = None
-    if regions.order is not None and len(regions.cuts) > _TREE and regions.order.kind in ("number", "moment"):
-        region = _lookup(column, regions.order, regions.cuts, regions.region_of_piece)
-    if region is None:
-        region = _tree(column, regions.order, regions.cuts, regions.region_of_piece)
-    return f"CASE WHEN {column} IS NULL THEN {regions.null_region} ELSE {region} END"
+    number = None
+    if regions.order is not None and len(cuts) > _TREE and regions.order.kind in ("number", "moment"):
+        number = _lookup(column, regions.order, cuts, pieces)
+    if number is None:
+        number = _tree(column, regions.order, cuts, pieces)
+    null = int(numbers[regions.null_region])
+    return number if number == str(null) else f"CASE WHEN {column} IS NULL THEN {null} ELSE {number} END"
 
 
 def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:

@@ -168,14 +168,16 @@ def _owned(table: Table, names: Collection[str], stored: Stored) -> tuple[str, s
     for number, step in enumerate(table.unit_path):
         key, gives = quote(f"{UNIT_NAME} key {number}"), quote(f"{UNIT_NAME} {number}")
         way = f"SELECT DISTINCT {quote(step.key)} AS {key}, {quote(step.gives)} AS {gives}"
-        rows = f"{rows} JOIN ({way} FROM {stored(step.table, [step.key, step.gives])}) ON {last} = {key}"  # noqa: S608
+        rows = f"{rows} JOIN ({way} FROM {stored(step.table, [step.key, step.gives])}) ON {last} = {key}"
         last = gives
     return f"({rows})", last
 
 
 def _grouped(rows: UnitRows, salt: bytes, stored: Stored) -> str:
     """Rows computed from those of a unit: see the guarantee of ``UnitRows``."""
-    read = _joined(rows.table, rows.private, rows.joins, rows.reads, salt, stored, unit=rows.whole, bounded=rows.bounded)
+    read = _joined(
+        rows.table, rows.private, rows.joins, rows.reads, salt, stored, unit=rows.whole, bounded=rows.bounded
+    )
     shown = [f"{sql} AS {quote(name)}" for name, sql in (*rows.keys, *rows.columns)]  # the first key is the unit
     where = f" WHERE {' AND '.join(f'({condition})' for condition in rows.where)}" if rows.where else ""
     return f"(SELECT {', '.join(shown)} FROM {read}{where} GROUP BY {', '.join(sql for _, sql in rows.keys)})"  # noqa: S608
