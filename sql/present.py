@@ -16,7 +16,8 @@ from tacit.errors import NotSupportedError
 
 from .dialect import REFUSALS, evaluate, frame, is_numeric
 from .group_list import GroupList
-from .workload import Computed, Key, Linear, Output, PublicValues, Query, Ratio, Stacked
+from .ranks import typed
+from .workload import Computed, Key, Leaf, Linear, Mode, Output, PublicValues, Quantile, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def is_number(output: Output) -> bool:
     """Whether an output is a released number, which has a standard error."""
     if isinstance(output, Stacked):
         return all(is_number(part) for _, part in output.parts)
-    if isinstance(output, Computed):
+    if isinstance(output, Computed | Quantile | Mode):
         return is_numeric(output.type)
     return isinstance(output, Linear | Ratio)
 
@@ -39,7 +40,7 @@ def column_type(query: Query, output: Output) -> str:
             return "VARCHAR" if any(isinstance(value, str) for value in values) else "BIGINT"
         case Stacked(parts):
             return column_type(query, parts[0][1])
-        case Computed(type=type_) if not is_number(output):
+        case Computed(type=type_) | Quantile(type=type_) | Mode(type=type_) if not is_number(output):
             return type_
     return "DOUBLE"
 
@@ -51,6 +52,8 @@ def rows_behind(output: Output) -> list[int]:
             return list(rows)
         case Ratio(numerator, denominator):
             return [*numerator, *denominator]
+        case Quantile(prefixes=counts) | Mode(counts=counts):
+            return [row for rows in counts for row in rows]
         case Computed(leaves=leaves):
             return [row for leaf in leaves for row in rows_behind(leaf)]
         case Stacked(parts):
@@ -60,10 +63,29 @@ def rows_behind(output: Output) -> list[int]:
 
 def rows_used(query: Query) -> list[int]:
     """Every row of the workload that a query uses."""
-    rows = [row for column in query.columns for row in rows_behind(column.output)]
-    if query.arrangement is not None:
-        rows += [row for leaf in query.arrangement.leaves for row in rows_behind(leaf)]
-    return rows
+    return [row for output in _outputs(query) for row in rows_behind(output)]
+
+
+def _outputs(query: Query) -> list[Output]:
+    """The outputs of a query, and what its clauses use."""
+    return [*(column.output for column in query.columns), *(query.arrangement.leaves if query.arrangement else ())]
+
+
+def figures_behind(query: Query) -> list[tuple[list[int], int]]:
+    """The rows of the workload that a query uses, and how many of them make one figure: many for a quantile."""
+    figures: list[tuple[list[int], int]] = []
+    left = _outputs(query)
+    while left:
+        match output := left.pop():
+            case Stacked(parts):
+                left += [part for _, part in parts]
+            case Computed(leaves=leaves):
+                left += leaves
+            case Quantile(prefixes=counts) | Mode(counts=counts):
+                figures.append((rows_behind(output), len(counts)))
+            case _:
+                figures.append((rows_behind(output), 1))
+    return figures
 
 
 def linear_values(output: Linear, rows: Floats) -> Floats:
@@ -135,13 +157,24 @@ def rehearse(query: Query, keys: pd.DataFrame) -> None:
         ) from None
 
 
-def leaf_values(leaves: Sequence[Linear | PublicValues], rows: Floats) -> list[NDArray[Any]]:
-    """The values of leaves."""
-    return [np.array(leaf.values) if isinstance(leaf, PublicValues) else linear_values(leaf, rows) for leaf in leaves]
+def leaf_values(leaves: Sequence[Leaf], rows: Floats, half_width: Floats | None = None) -> list[NDArray[Any]]:
+    """The values of leaves; ``half_width`` as in ``ranks.quantile_values``."""
+    return [_leaf(leaf, rows, half_width) for leaf in leaves]
 
 
-def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats) -> Any:
-    """An output column from exact rows; the average of no rows is NaN."""
+def _leaf(leaf: Leaf, rows: Floats, half_width: Floats | None) -> NDArray[Any]:
+    match leaf:
+        case PublicValues(values):
+            return np.array(values)
+        case Linear():
+            return linear_values(leaf, rows)
+    return typed(leaf, rows, half_width).to_numpy()
+
+
+def exact_values(
+    query: Query, output: Output, keys: pd.DataFrame, rows: Floats, half_width: Floats | None = None
+) -> Any:
+    """An output column from exact rows, or from noisy ones with their ``half_width``; the average of no rows is NaN."""
     match output:
         case Key(index):
             return keys.iloc[:, index]
@@ -153,9 +186,11 @@ def exact_values(query: Query, output: Output, keys: pd.DataFrame, rows: Floats)
             bottom = rows[list(denominator)]
             return np.where(bottom > 0, rows[list(numerator)], np.nan) / np.where(bottom > 0, bottom, 1.0)
         case Computed(leaves=leaves):
-            return compute(output, keys, leaf_values(leaves, rows))
+            return compute(output, keys, leaf_values(leaves, rows, half_width))
+        case Quantile() | Mode():
+            return typed(output, rows, half_width)
         case Stacked(parts):
-            return stacked(parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows))
+            return stacked(parts, lambda part, size: exact_values(query, part, keys.iloc[:size], rows, half_width))
 
 
 def stacked(parts: Sequence[tuple[int, Output]], value: Any) -> pd.Series:

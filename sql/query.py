@@ -10,7 +10,7 @@ from .from_clause import RelationReader
 from .present import is_number
 from .select import read_select
 from .statement import Statement
-from .workload import Computed, Key, Linear, Output, OutputColumn, PublicValues, Query, Ratio, Stacked
+from .workload import Computed, Key, Linear, Mode, Output, OutputColumn, PublicValues, Quantile, Query, Ratio, Stacked
 
 
 def read_query(batch: BatchReader, statement: Statement) -> Query:
@@ -75,7 +75,7 @@ class _UnionReader:
         return self._statement.error(UnsupportedSqlError, node, message, hint)
 
 
-def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | PublicValues | Computed:
+def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Quantile | Mode | PublicValues | Computed:
     if isinstance(output, Key):
         return PublicValues(tuple(group[output.index] for group in query.groups))
     assert not isinstance(output, Stacked)
