@@ -125,7 +125,16 @@ def arranged(query: Query, keys: pd.DataFrame, columns: Sequence[Any], leaves: S
         **{f"a{i}": leaf for i, leaf in enumerate(leaves)}, **{f"o{i}": column for i, column in enumerate(columns)}
     )
     a = query.arrangement
-    source = f"SELECT * FROM released WHERE {a.having}" if a.having else "SELECT * FROM released"  # noqa: S608
+    source = "SELECT * FROM released"
+    not_numbers = _not_numbers(query)
+    if not_numbers:
+        table = table.assign(**{f"{name}_nan": mask for name, mask in not_numbers.items()})
+        written = ", ".join(
+            f"CASE WHEN {name}_nan THEN 'nan'::DOUBLE ELSE {name} END AS {name}" for name in not_numbers
+        )
+        source = f"SELECT * FROM (SELECT * REPLACE ({written}) FROM released)"  # noqa: S608
+    if a.having:
+        source += f" WHERE {a.having}"
     if a.distinct:
         outputs = ", ".join(f"o{i}" for i in range(len(columns)))
         source += f" QUALIFY row_number() OVER (PARTITION BY {outputs} ORDER BY ordinal) = 1"
@@ -133,6 +142,19 @@ def arranged(query: Query, keys: pd.DataFrame, columns: Sequence[Any], leaves: S
     limit = f" LIMIT {a.limit}" if a.limit is not None else ""
     sql = f"SELECT ordinal FROM ({source}) ORDER BY {order}{limit} OFFSET {a.offset}"  # noqa: S608
     return [int(i) for i in evaluate("", table, sql)]
+
+
+def _not_numbers(query: Query) -> dict[str, NDArray[np.bool_]]:
+    """Where a key is NaN, by the names of its columns: a frame holds NaN and NULL alike, and they sort apart."""
+    found: dict[str, NDArray[np.bool_]] = {}
+    for i, key in enumerate(query.keys):
+        if key.type not in ("DOUBLE", "FLOAT"):
+            continue
+        mask = np.array([isinstance(group[i], float) and np.isnan(group[i]) for group in query.groups], dtype=np.bool_)
+        if mask.any():
+            outputs = [f"o{j}" for j, column in enumerate(query.columns) if column.output == Key(i)]
+            found |= dict.fromkeys((f"k{i}", *outputs), mask)
+    return found
 
 
 _STAND_INS = (0.0, 1.0, -1.0, 0.5, 1e15, -1e300)
