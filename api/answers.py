@@ -14,7 +14,8 @@ from tacit.engine import Amount, Estimate
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.names import numbered
 from tacit.sql.present import arranged, column_type, is_number, key_frame, leaf_values
-from tacit.sql.workload import OuterQuery, Output, Query, Ratio, Stacked, Workload
+from tacit.sql.ranks import hidden, mode_places, total
+from tacit.sql.workload import Computed, Mode, OuterQuery, Output, Quantile, Query, Ratio, Stacked, Workload
 
 from .budget import show
 from .figures import ColumnBuilder, Figures
@@ -105,8 +106,10 @@ class Answers(Sequence[Answer]):
         ``query`` counts from 0; ``group`` names the keys: empty without GROUP BY, without the keys that a subtotal adds
         up over, after ``select 0:`` in a UNION ALL. ``low`` and ``high`` bound the interval that holds the exact answer
         with probability ``confidence``, for each row by itself. An average whose released count is not above zero is
-        NaN, as SQL's average of no rows is NULL; ``note`` says so, and where too few rows leave the whole declared
-        range possible.
+        NaN, as SQL's average of no rows is NULL, and so is a quantile; ``note`` says so, and where too few rows leave
+        the whole declared range possible. MIN and MAX are extreme quantiles, as far out as the noise shows any rows;
+        ``note`` says how many lie beyond. Quantiles have an interval and no ``stderr``. Dates are in the frames of
+        their queries only.
         """
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         numbers: dict[str, list[Floats]] = {name: [] for name in ("value", "stderr", "low", "high")}
@@ -194,14 +197,14 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
     notes: dict[int, tuple[str, ...]] = {}
     for i, c in enumerate(query.columns):
         if is_number(c.output):
-            figures[i], notes[i] = _marked(builder.figures(c.output), c.output, estimate)
+            figures[i], notes[i] = _marked(builder.figures(c.output), c.output, estimate, half_width)
     columns = [
         pd.Series(figures[i].value) if i in figures else pd.Series(builder.column(c.output))
         for i, c in enumerate(query.columns)
     ]
     labels = list(query.labels)
     if query.arrangement is not None:
-        leaves = leaf_values(query.arrangement.leaves, estimate.values)
+        leaves = leaf_values(query.arrangement.leaves, estimate.values, half_width)
         order = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
         figures = {i: f.at(order) for i, f in figures.items()}
         columns = [column.iloc[order].reset_index(drop=True) for column in columns]
@@ -211,27 +214,50 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
     return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
 
 
-def _marked(figures: Figures, output: Output, estimate: Estimate) -> tuple[Figures, tuple[str, ...]]:
+def _marked(
+    figures: Figures, output: Output, estimate: Estimate, half_width: Floats
+) -> tuple[Figures, tuple[str, ...]]:
     """The figures with NaN for every average over no rows, as far as the released count tells, and a note for each."""
-    count, low, high = _averaged(output, estimate.values, len(figures.value))
+    size = len(figures.value)
+    count, low, high = _averaged(output, estimate.values, size)
     empty, vague = count <= 0, (low < high) & (figures.low <= low) & (figures.high >= high)
-    notes = np.where(empty, _NO_ROWS, np.where(vague, _FEW_ROWS, ""))
+    extremes = np.array(_extremes(output, estimate.values, half_width, size), dtype=np.object_)
+    notes = np.where(empty, _NO_ROWS, np.where(vague, _FEW_ROWS, extremes))
     if not estimate.predicted:
         notes = np.where((notes == "") & np.isnan(figures.stderr), UNPREDICTED, notes)
     return replace(figures, value=np.where(empty, np.nan, figures.value)), tuple(notes.tolist())
 
 
 def _averaged(output: Output, values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
-    """How many rows each average is over, as released, and the ends of its range; infinite for what is no average."""
+    """How many rows each average or quantile is over, as released, and the ends of its range; infinite for others."""
     match output:
         case Ratio(denominator=rows):
             return values[list(rows)], np.full(size, output.low), np.full(size, output.high)
+        case Quantile(grid=grid):
+            return total(output, values), np.full(size, grid[0]), np.full(size, grid[-1])
+        case Mode():
+            least, greatest = float(min(output.values)), float(max(output.values))
+            return (mode_places(output, values) + 1).astype(np.float64), np.full(size, least), np.full(size, greatest)
         case Stacked(parts):
             stacked = [_averaged(part, values, n) for n, part in parts]
             count, low, high = (np.concatenate(column) for column in zip(*stacked, strict=True))
             return count, low, high
     unbounded = np.full(size, np.inf)
     return unbounded, -unbounded, unbounded
+
+
+def _extremes(output: Output, values: Floats, half_width: Floats, size: int) -> list[str]:
+    """What is to be said of MIN, of MAX, and of quantiles as far out, whose own rank the noise hides."""
+    match output:
+        case Quantile(name=name):
+            rows = hidden(output, values, half_width)
+            return [f"{name}: an extreme quantile, about {n:,.0f} rows lie at or beyond it" if n else "" for n in rows]
+        case Computed(leaves=leaves):
+            notes = [_extremes(leaf, values, half_width, size) for leaf in leaves]
+            return ["; ".join(dict.fromkeys(filter(None, row))) for row in zip(*notes, strict=True)] or [""] * size
+        case Stacked(parts):
+            return [note for n, part in parts for note in _extremes(part, values, half_width, n)]
+    return [""] * size
 
 
 def assemble(names: Sequence[str], columns: Sequence[pd.Series]) -> pd.DataFrame:

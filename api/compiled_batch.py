@@ -14,10 +14,10 @@ from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.product_workload import ProductRows, ProductWorkload
 from tacit.sql import Catalog, Limits, Source, compile_batch
 from tacit.sql.names import folded
-from tacit.sql.present import is_number, rows_used
+from tacit.sql.present import figures_behind, is_number, rows_used
 from tacit.sql.product_scan import ProductScan
 from tacit.sql.scan import UNIT, Scan, SummedColumn
-from tacit.sql.workload import Linear, OuterQuery, Output, Stacked, TablePart, Workload
+from tacit.sql.workload import Linear, Mode, OuterQuery, Output, Quantile, Stacked, TablePart, Workload
 
 from .errors import NotSupportedError, ProgrammingError
 from .request import WIDEST_WEIGHTS, Ask
@@ -231,6 +231,10 @@ def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
 def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
     """How much each row counts; of rows that several queries use, what the query that asks most of them says.
 
+    The counts that a quantile is read from make one figure together, and count as one: a COUNT beside it would get
+    little of the budget if each of a few hundred counted as much. Several quantiles make that many figures. For the
+    largest error each counts in full, because the quantile may be read off at any of them.
+
     A relative error is divided by the size of the answer, where other objectives divide by the row's largest entry.
     """
     of_query = _per_query(ask.weights, workload, "weights")
@@ -238,14 +242,18 @@ def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
         _check_sizes_apply(workload)
         sizes = _per_query(ask.sizes, workload, "sizes")
         of_query = of_query / sizes**2
-    elif ask.weights is None:
-        return None
-    of_row = np.zeros(workload.row_count)
+    of_row, of_parts = np.zeros(workload.row_count), np.zeros(workload.row_count)
     for weight, query in zip(of_query, workload.queries, strict=True):
-        rows = rows_used(query)
-        of_row[rows] = np.maximum(of_row[rows], weight)
+        for rows, together in figures_behind(query):
+            if together == 1 or ask.objective == "largest":
+                of_row[rows] = np.maximum(of_row[rows], weight)
+            else:
+                of_parts[rows] += weight / together
+    of_row = np.maximum(of_row, of_parts)
     if ask.objective != "relative":
-        return np.where(of_row > 0, of_row, 1.0)
+        used = of_row[of_row > 0]
+        equal = ask.weights is None and bool(np.all(used == used[:1]))
+        return None if equal else np.where(of_row > 0, of_row, 1.0)
     of_row *= np.square(_row_peaks(workload))
     counted = of_row > 0
     largest, smallest = np.max(of_row, initial=0.0), np.min(of_row, where=counted, initial=np.inf)
@@ -282,16 +290,15 @@ def computed_queries(workload: Workload) -> str:
     computed = [
         index
         for index, query in enumerate(workload.queries)
-        if isinstance(query, OuterQuery)
-        or any(is_number(column.output) and not _is_linear(column.output) for column in query.columns)
+        if isinstance(query, OuterQuery) or any(_is_computed(column.output) for column in query.columns)
     ]
     return ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")
 
 
-def _is_linear(output: Output) -> bool:
+def _is_computed(output: Output) -> bool:
     if isinstance(output, Stacked):
-        return all(_is_linear(part) for _, part in output.parts)
-    return isinstance(output, Linear)
+        return any(_is_computed(part) for _, part in output.parts)
+    return isinstance(output, Quantile | Mode) or (is_number(output) and not isinstance(output, Linear))
 
 
 def _row_peaks(workload: Workload) -> Floats:

@@ -15,7 +15,18 @@ from tacit.engine import Amount, baselines
 from tacit.engine.accounting.amounts import NOTHING
 from tacit.sql.names import numbered
 from tacit.sql.present import is_number, rows_used
-from tacit.sql.workload import Cell, Linear, OuterQuery, Output, Query, Ratio, Stacked, released_parts
+from tacit.sql.workload import (
+    Cell,
+    Linear,
+    Mode,
+    OuterQuery,
+    Output,
+    Quantile,
+    Query,
+    Ratio,
+    Stacked,
+    released_parts,
+)
 
 from .answers import UNPREDICTED
 from .budget import show
@@ -28,6 +39,8 @@ from .reuse import Decision
 Floats = NDArray[np.float64]
 
 _AVG_NOTE = "AVG: depends on the released count"
+_QUANTILE_NOTE = "quantile: its rank is known to about ±{:,.3g} rows"
+_MODE_NOTE = "mode: each count it compares is known to ±{:,.3g}"
 _COMPUTED_NOTE = "computed: depends on the released values"
 _INNER_NOTE = "released; the answer is computed from it"
 _ROUNDING = 1 + 1e-6
@@ -100,7 +113,8 @@ class Plan:
         """A row for each figure that the batch would release.
 
         ``stderr`` and ``half_width`` (at ``confidence``) are exact predictions; they are NaN for AVG, with a
-        ``note``. ``split``, ``results`` and ``histogram`` are the standard errors of the alternatives.
+        ``note``, and for quantiles, whose ``note`` predicts the error of the rank, not of the value. ``split``,
+        ``results`` and ``histogram`` are the standard errors of the alternatives.
         """
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         rows: list[int] = []
@@ -109,7 +123,7 @@ class Plan:
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):
                     continue
-                at, notes = _predicted(column.output, len(labels))
+                at, notes = _predicted(column.output, len(labels), self.half_width)
                 if isinstance(self.queries[index], OuterQuery):
                     notes = [note or _INNER_NOTE for note in notes]
                 if self.stages:
@@ -198,14 +212,18 @@ def _number(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def _predicted(output: Output, count: int) -> tuple[list[int], list[str]]:
+def _predicted(output: Output, count: int, half_width: Floats) -> tuple[list[int], list[str]]:
     """The row of the workload behind each figure, or -1 and a note where the error depends on released values."""
     match output:
         case Linear(rows):
             return list(rows), [""] * count
         case Stacked(parts):
-            stacked = [_predicted(part, size) for size, part in parts]
+            stacked = [_predicted(part, size, half_width) for size, part in parts]
             return [row for rows, _ in stacked for row in rows], [note for _, notes in stacked for note in notes]
+        case Quantile(prefixes=counts) | Mode(counts=counts):
+            widths = np.median(half_width[np.array(counts, dtype=np.int64)], axis=0)
+            note = _QUANTILE_NOTE if isinstance(output, Quantile) else _MODE_NOTE
+            return [-1] * count, [note.format(width) for width in widths]
         case Ratio():
             return [-1] * count, [_AVG_NOTE] * count
     return [-1] * count, [_COMPUTED_NOTE] * count

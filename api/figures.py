@@ -1,11 +1,13 @@
 """The numbers of an output column, each with its error bar.
 
-COUNT, SUM and what is linear in them have exact intervals; AVG has Fieller's; anything else computed after release has
-the range that it takes over everything that the numbers it is computed from may truly be.
+COUNT, SUM and what is linear in them have exact intervals; AVG has Fieller's, and quantiles have one of the same kind;
+anything else computed after release has the range that it takes over everything that the numbers it is computed from
+may truly be.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,13 +19,17 @@ from tacit.engine import Estimate, ratio
 from tacit.engine.inference.intervals import joint_stretch
 from tacit.engine.inference.ranges import directions, factors, ranges, slopes
 from tacit.engine.mechanism.widths import longest_reach
-from tacit.sql.present import compute, exact_values, leaf_values, linear_values
-from tacit.sql.workload import Computed, Linear, Output, Query, Ratio, Stacked
+from tacit.sql.present import compute, exact_values, is_number, leaf_values, linear_values
+from tacit.sql.ranks import mode_places, mode_values, quantile_values
+from tacit.sql.workload import Computed, Linear, Mode, Output, PublicValues, Quantile, Query, Ratio, Stacked
 
 Floats = NDArray[np.float64]
 
 _MARGIN = 1.01
 """The range is looked for at finitely many points; its true ends lie a little further out."""
+
+_MOST_CORNERS = 6
+"""Leaves of an expression with a quantile in it, up to which every combination of their ends is tried."""
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -59,6 +65,12 @@ class ColumnBuilder:
                 return self._linear(output)
             case Ratio():
                 return self._ratio(output)
+            case Quantile():
+                return self._quantile(output)
+            case Mode():
+                return self._mode(output)
+            case Computed(leaves=leaves) if any(isinstance(leaf, Quantile | Mode) for leaf in leaves):
+                return self._boxed(output)
             case Computed():
                 return self._computed(output)
             case Stacked(parts):
@@ -69,7 +81,7 @@ class ColumnBuilder:
 
     def column(self, output: Output) -> Any:
         """A column that is not a released number: a key, a constant, or text computed from numbers."""
-        return exact_values(self.query, output, self.keys, self.estimate.values)
+        return exact_values(self.query, output, self.keys, self.estimate.values, self.half_width)
 
     def _linear(self, output: Linear) -> Figures:
         rows = np.array(output.rows, dtype=np.int64)
@@ -85,6 +97,95 @@ class ColumnBuilder:
             return _without_errors(ratio(values[S], values[N], exact, exact, exact, output.low, output.high).value)
         answer = self.estimate.ratio(S, N, output.low, output.high, self.confidence)
         return Figures(answer.value, answer.stderr, answer.low, answer.high)
+
+    def _quantile(self, output: Quantile) -> Figures:
+        """The values that the quantile may have: each value of the grid is tested for being too low or too high.
+
+        For the counts C of rows at or below a value and N of all rows, a value is too low for the q-quantile where
+        C − qN is below zero, and too high where it is above zero at the value before (``_slack`` has the last row).
+        C − qN is linear in what was measured, and its width is that of its own noise, N's included. Only the tests at
+        the true quantile can leave it out, and together they do so no more often than 1 − confidence. A quantile has
+        no standard error: the noise is in its rank, and how far that moves the value depends on the rows.
+        """
+        value = quantile_values(output, self.estimate.values, self.half_width)
+        if np.isnan(self.estimate.stderr[list(itertools.chain(*output.prefixes))]).any():
+            return _without_errors(value)
+        low, high = self._quantile_ends(output, self.confidence)
+        low, high = np.fmin(low, value), np.fmax(high, value)
+        return Figures(value, np.full(len(value), np.nan), low, high)
+
+    def _quantile_ends(self, output: Quantile, confidence: float) -> tuple[Floats, Floats]:
+        grid = np.array(output.grid)
+        below = np.array(output.prefixes[:-1], dtype=np.int64).reshape(len(grid) - 1, -1)  # grid × groups
+        every = np.broadcast_to(np.array(output.prefixes[-1], dtype=np.int64), below.shape)
+        share = np.full(below.size, -output.share)
+        excess = self.estimate.values[below] - output.share * self.estimate.values[every]
+        width = self.estimate.combined_half_width(
+            [(below.reshape(-1), np.ones(below.size)), (every.reshape(-1), share)], confidence
+        ).reshape(below.shape)
+        width = width * (1 + 1e-10) + 1e-10 * (width > 0)  # the rounding of floats must not tip a count on the lattice
+        at_least, at_most = _slack(output)
+        certain = np.ones((1, below.shape[1]), dtype=np.bool_)
+        lower = np.vstack([excess + width >= at_least, certain])  # the last value has all rows at or below it
+        upper = np.vstack([certain, excess - width <= at_most])
+        first = lower.argmax(axis=0)
+        last = len(grid) - 1 - upper[::-1].argmax(axis=0)
+        if not output.every:  # a value lies anywhere after the value of the grid before its own
+            first = np.maximum(first - 1, 0)
+        return grid[first], grid[last]
+
+    def _mode(self, output: Mode) -> Figures:
+        """The least and the greatest value that may have the largest count."""
+        estimate, best = self.estimate, mode_places(output, self.estimate.values)
+        value = mode_values(output, estimate.values)
+        counts = np.array(output.counts, dtype=np.int64)
+        if np.isnan(estimate.stderr[counts]).any():
+            return _without_errors(value)
+        low, high = self._mode_ends(output, best, self.confidence)
+        return Figures(value, np.full(len(value), np.nan), low, high)
+
+    def _mode_ends(self, output: Mode, best: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats]:
+        """Each value is compared with the one that the data chose, so all comparisons must hold together."""
+        counts = np.array(output.counts, dtype=np.int64)
+        chosen = np.broadcast_to(counts[best, np.arange(counts.shape[1])], counts.shape)
+        ones = np.ones(counts.size)
+        alone = 1 - (1 - confidence) / max(len(counts) - 1, 1)
+        width = self.estimate.combined_half_width([(chosen.reshape(-1), ones), (counts.reshape(-1), -ones)], alone)
+        values = self.estimate.values
+        possible = values[chosen] - values[counts] <= width.reshape(counts.shape)
+        value = np.array(output.values, dtype=np.float64)[:, None]
+        return np.where(possible, value, np.inf).min(axis=0), np.where(possible, value, -np.inf).max(axis=0)
+
+    def _boxed(self, output: Computed) -> Figures:
+        """An expression over quantiles: the range that it takes where each leaf is anywhere in its own interval.
+
+        The intervals hold together, each at its part of 1 − confidence. The expression is computed at their ends and
+        at the released values, in every combination. Where a leaf is no number, or there are very many, it has no
+        interval.
+        """
+        leaves = leaf_values(output.leaves, self.estimate.values, self.half_width)
+        value = self._evaluated(output, leaves)
+        noisy = [i for i, leaf in enumerate(output.leaves) if not isinstance(leaf, PublicValues)]
+        if len(noisy) > _MOST_CORNERS:
+            return _without_errors(value)
+        tried: list[tuple[NDArray[Any], ...]] = [(leaf,) for leaf in leaves]
+        for i in noisy:
+            ends = self._ends(output.leaves[i], 1 - (1 - self.confidence) / len(noisy))
+            if ends is None:
+                return _without_errors(value)
+            tried[i] = (leaves[i], *ends)
+        low, high = value, value
+        for corner in itertools.product(*tried):
+            at_corner = self._evaluated(output, corner)
+            low, high = np.fmin(low, at_corner), np.fmax(high, at_corner)
+        return Figures(value, np.full(len(value), np.nan), low, high)
+
+    def _ends(self, leaf: Output, confidence: float) -> tuple[Floats, Floats] | None:
+        """The interval of a leaf that is a number; None for any other, and where errors are not predicted."""
+        if not is_number(leaf):
+            return None
+        figures = replace(self, confidence=confidence, half_width=self.estimate.half_width(confidence)).figures(leaf)
+        return None if np.isnan(figures.low).any() else (figures.low, figures.high)
 
     def _computed(self, output: Computed) -> Figures:
         """The range of the expression over what its leaves may truly be: see ``engine.inference.ranges``.
@@ -141,6 +242,18 @@ class ColumnBuilder:
     def _evaluated(self, output: Computed, leaves: Sequence[NDArray[Any]]) -> Floats:
         values = pd.to_numeric(compute(output, self.keys, leaves), errors="coerce")
         return values.to_numpy(np.float64, na_value=np.nan)
+
+
+def _slack(output: Quantile) -> tuple[float, float]:
+    """(a, b): C − qN is at least a at the quantile, and at most b at the value before it, whatever the rows are.
+
+    That of rank r has C ≥ r at it and C ≤ r − 1 before it. r is max(1, ⌈qN⌉), or ⌊qN⌋ + 1 but N at most where it is
+    counted from the greatest value; an interpolated quantile is between those of ranks ⌊q(N − 1)⌋ + 1 and
+    ⌈q(N − 1)⌉ + 1.
+    """
+    if output.interpolated:
+        return -output.share, 1 - output.share
+    return float(output.share == 0), -float(output.share == 1)
 
 
 def _without_errors(value: Floats) -> Figures:

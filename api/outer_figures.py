@@ -43,6 +43,14 @@ _CHANGING = "the noise may decide whether this row is here"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
+class Noise:
+    """How far each row of the workload may be off."""
+
+    stderr: Floats
+    half_width: Floats
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class OuterFigures:
     """The columns of a statement over released frames."""
 
@@ -53,7 +61,7 @@ class OuterFigures:
 
 
 def outer_frame(
-    query: OuterQuery, keys: KeyFrames, rows: Floats, compute: Compute, stderr: Floats | None = None
+    query: OuterQuery, keys: KeyFrames, rows: Floats, compute: Compute, noise: Noise | None = None
 ) -> pd.DataFrame:
     """The frame of a statement, from the values of the workload's rows.
 
@@ -65,9 +73,10 @@ def outer_frame(
         described = frame_columns(part.query)
         present = None
         if part.present is not None:
-            least = 0.5 if stderr is None else np.maximum(0.5, stderr[list(part.present.rows)])
+            least = 0.5 if noise is None else np.maximum(0.5, noise.stderr[list(part.present.rows)])
             present = linear_values(part.present, rows) >= least
-        columns = exact_columns(part.query, keys[id(part.query)], rows, present)
+        half_width = None if noise is None else noise.half_width
+        columns = exact_columns(part.query, keys[id(part.query)], rows, present, half_width)
         named = {f"{i} {name}": column for i, ((name, _), column) in enumerate(zip(described, columns, strict=True))}
         frames[part.name] = pd.DataFrame(named), described
     frame = compute(query.query, frames)
@@ -89,7 +98,8 @@ def outer_figures(
     query: OuterQuery, keys: KeyFrames, estimate: Estimate, confidence: float, compute: Compute
 ) -> OuterFigures:
     """The columns of a statement, its numbers with error bars."""
-    frame = outer_frame(query, keys, estimate.values, compute, estimate.stderr)
+    noise = Noise(estimate.stderr, estimate.half_width(confidence))
+    frame = outer_frame(query, keys, estimate.values, compute, noise)
     columns = tuple(frame.iloc[:, i] for i in range(frame.shape[1]))
     numbers = [i for i, column in enumerate(query.columns) if is_numeric(column.type) and not query.keys[i]]
     names = [i for i in range(len(columns)) if i not in numbers]
@@ -102,7 +112,7 @@ def outer_figures(
         zero = np.zeros(len(frame))
         figures = {i: Figures(value, zero, value, value) for i, value in values.items()}
         return OuterFigures(columns, figures, labels, {i: ("",) * len(frame) for i in numbers})
-    spread, present = _simulated(query, keys, estimate, compute, frame, names, numbers)
+    spread, present = _simulated(query, keys, estimate, noise, compute, frame, names, numbers)
     reach = 1.1 * longest_reach(confidence)  # the spread itself is known to a tenth
     figures, notes = {}, {}
     for i in numbers:
@@ -119,6 +129,7 @@ def _simulated(
     query: OuterQuery,
     keys: KeyFrames,
     estimate: Estimate,
+    noise: Noise,
     compute: Compute,
     frame: pd.DataFrame,
     names: Sequence[int],
@@ -128,10 +139,10 @@ def _simulated(
     places = {key: row for row, key in enumerate(_row_keys(frame, names))}
     seen: dict[int, list[list[float]]] = {i: [[] for _ in range(len(frame))] for i in numbers}
     found = np.zeros(len(frame))
-    noise = _noise(query, estimate)
-    for moved in noise:
+    draws = _draws(query, estimate)
+    for moved in draws:
         try:
-            other = outer_frame(query, keys, estimate.values + moved, compute, estimate.stderr)
+            other = outer_frame(query, keys, estimate.values + moved, compute, noise)
         except OperationalError:
             continue
         values = {i: _floats(other.iloc[:, i]) for i in numbers}
@@ -142,7 +153,7 @@ def _simulated(
                 for i in numbers:
                     seen[i][place].append(values[i][row])
     spread = {i: np.array([_spread(drawn) for drawn in seen[i]]) for i in numbers}
-    return spread, found >= 0.9 * len(noise)
+    return spread, found >= 0.9 * len(draws)
 
 
 def _spread(drawn: Sequence[float]) -> float:
@@ -150,7 +161,7 @@ def _spread(drawn: Sequence[float]) -> float:
     return float(np.std(known, ddof=1)) if len(known) > _DRAWS // 4 else np.nan
 
 
-def _noise(query: OuterQuery, estimate: Estimate) -> list[Floats]:
+def _draws(query: OuterQuery, estimate: Estimate) -> list[Floats]:
     """What the noise of the released rows could have been."""
     rows = np.array(sorted(set(rows_used(query))), dtype=np.int64)
     if not len(rows) or len(rows) > _MOST_ROWS or np.isnan(estimate.stderr[rows]).any():

@@ -7,6 +7,7 @@ The files in the order in which a batch meets them:
     from_clause, joins          which rows it reads (relation: the result)
     selection, grouping         what its clauses share, and its groups (group_list: without a list of them)
     linear, aggregate           COUNT and SUM as rows of the workload
+    quantile                    MEDIAN, QUANTILE, MIN, MAX and MODE as counts, which are such rows too
     released, arrangement       what is computed and sorted after the release
     predicate, regions          conditions as questions that cut columns
     scalar, total, signature    expressions over one row, proven to fail on none
@@ -17,7 +18,7 @@ The files in the order in which a batch meets them:
     computed_axes, parts        conditions and keys as columns of their own, where not even that fits
     workload, scan, refine      what is handed over, counted and compared
     product_scan, scan_sets     a few columns of a table as a scan, and many such scans in one pass
-    present                     frames from released values
+    present, ranks              frames from released values
     dialect, backends           the engine: its SQL, its types, its rows (source)
 """
 

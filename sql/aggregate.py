@@ -36,7 +36,11 @@ VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is do
     exp.StddevPop: ("n", "sqrt({})"),
 }
 LINEAR = (exp.Count, exp.CountIf, exp.Sum)
-AGGREGATES: tuple[type[exp.Expr], ...] = (*LINEAR, exp.Avg, *VARIANCES)
+QUANTILES: tuple[type[exp.Expr], ...] = (
+    *(exp.Min, exp.Max, exp.Median, exp.Mode),
+    *(exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup),
+)
+AGGREGATES: tuple[type[exp.Expr], ...] = (*LINEAR, exp.Avg, *VARIANCES, *QUANTILES)
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,13 @@ class AggregateReader:
 
     def linear(self, node: exp.Expr) -> Form | None:
         """COUNT or SUM, with or without FILTER, as a form; None for anything else."""
-        where, node = self._filtered(node)
+        where, node = self.filtered(node)
         if not isinstance(node, LINEAR):
             return None
-        argument = self._argument(node)
+        argument = self.argument(node)
         if isinstance(node, exp.CountIf):
             assert argument is not None
-            return self._count(_both(where, self._relations.predicate(self._relation, argument)))
+            return self._count(both(where, self._relations.predicate(self._relation, argument)))
         if argument is None:
             return self._count(where)
         if isinstance(node, exp.Sum):
@@ -95,8 +99,8 @@ class AggregateReader:
 
     def ratio(self, node: exp.Expr) -> tuple[Form, Form, float, float]:
         """AVG as (sum, count, low, high)."""
-        where, node = self._filtered(node)
-        argument = self._argument(node)
+        where, node = self.filtered(node)
+        argument = self.argument(node)
         assert argument is not None
         ends = bounds(argument, self._scope)
         total, count = self._sum(argument, where), self._summed(argument, where)
@@ -106,8 +110,8 @@ class AggregateReader:
 
     def variance(self, node: exp.Expr) -> tuple[Form, Form, Form, str]:
         """VARIANCE, STDDEV and their forms as (sum of squares, sum, count, SQL over s2, s1 and n)."""
-        where, node = self._filtered(node)
-        argument = self._argument(node)
+        where, node = self.filtered(node)
+        argument = self.argument(node)
         assert argument is not None
         below, finish = VARIANCES[type(node)]
         spread = f"CASE WHEN {below} > 0 THEN greatest(0, (s2 - s1 * s1 / nullif(n, 0)) / ({below})) END"
@@ -118,13 +122,14 @@ class AggregateReader:
             finish.format(spread),
         )
 
-    def _filtered(self, node: exp.Expr) -> tuple[Predicate, exp.Expr]:
+    def filtered(self, node: exp.Expr) -> tuple[Predicate, exp.Expr]:
+        """The condition of the rows that an aggregate is over, and the aggregate without its FILTER."""
         if isinstance(node, exp.Filter):
             condition = self._relations.predicate(self._relation, node.expression.this)
-            return _both(self._relation.where, condition), node.this
+            return both(self._relation.where, condition), node.this
         return self._relation.where, node
 
-    def _argument(self, node: exp.Expr) -> exp.Expr | None:
+    def argument(self, node: exp.Expr) -> exp.Expr | None:
         """The aggregate's argument; None for COUNT(*)."""
         if node.args.get("expressions"):
             raise self._scope.error(UnsupportedSqlError, node, "an aggregate takes one argument", "write COUNT(column)")
@@ -143,18 +148,19 @@ class AggregateReader:
 
     # linear forms
 
-    def _atom(self, where: Predicate, present: tuple[Column, ...] = (), summed: str | None = None) -> Form:
+    def atom(self, where: Predicate, present: tuple[Column, ...] = (), summed: str | None = None) -> Form:
+        """How many rows satisfy a condition and have some columns, or the clamped sum of one."""
         asks: list[Predicate] = []
         for column in present:
             attribute = self._relation.base.attribute(column)
             attribute.ask(IS_NULL)
             asks.append(ColumnQuestion(attribute.column.name, attribute.ask(NOT_NULL)))
         return Form(
-            ((1.0, Atom(self._relation.base, GroupedAggregate(where, (), _both(*asks) if asks else None, summed))),)
+            ((1.0, Atom(self._relation.base, GroupedAggregate(where, (), both(*asks) if asks else None, summed))),)
         )
 
     def _count(self, where: Predicate) -> Form:
-        return self._atom(where)
+        return self.atom(where)
 
     def _present(self, node: exp.Expr, where: Predicate) -> Form:
         """COUNT(expression): the rows for which it is not NULL."""
@@ -163,7 +169,7 @@ class AggregateReader:
         branches = self._branches(node, where)
         if branches is not None:
             return _total(self._present(result, condition) for condition, result in branches)
-        return self._atom(where, (scalar(node, self._scope),))
+        return self.atom(where, (scalar(node, self._scope),))
 
     def _sum(self, node: exp.Expr, where: Predicate) -> Form:
         """SUM(expression), taken apart as far as it is a choice, a multiple or a shift of something simpler."""
@@ -182,7 +188,7 @@ class AggregateReader:
         column = clamped(node, self._scope)
         summed = clamp(self._relation.base.holder, column, self._scope.statement.span(node))
         present = summands(node, self._scope) or (column,)
-        return self._atom(where, present, self._relation.base.sum_column(summed))
+        return self.atom(where, present, self._relation.base.sum_column(summed))
 
     def _squares(self, node: exp.Expr, where: Predicate) -> Form:
         """The sum of an expression's squares."""
@@ -243,7 +249,7 @@ class AggregateReader:
                 return self._summed(left, where)
             if is_constant(left) and not is_constant(right) and not isinstance(node, exp.Div):
                 return self._summed(right, where)
-        return self._atom(where, summands(node, self._scope) or (clamped(node, self._scope),))
+        return self.atom(where, summands(node, self._scope) or (clamped(node, self._scope),))
 
     def _branches(self, node: exp.Expr, where: Predicate) -> list[tuple[Predicate, exp.Expr]] | None:
         """CASE as (condition, result) pairs that exclude each other; branches that give NULL are left out."""
@@ -257,7 +263,7 @@ class AggregateReader:
                 held = IsTruth(self._relations.predicate(self._relation, condition), TRUE)
                 parts, earlier = (*earlier, held), (*earlier, Not(held))
             if result is not None and not isinstance(bare(result), exp.Null):
-                branches.append((_both(where, *parts), result))
+                branches.append((both(where, *parts), result))
         return branches
 
     def _number(self, node: exp.Expr) -> float:
@@ -279,7 +285,8 @@ def _total(forms: Iterator[Form]) -> Form:
     return total
 
 
-def _both(*parts: Predicate) -> Predicate:
+def both(*parts: Predicate) -> Predicate:
+    """AND, without what always holds."""
     conditions = tuple(part for part in parts if part != ALWAYS)
     return And(conditions) if len(conditions) > 1 else (conditions[0] if conditions else ALWAYS)
 

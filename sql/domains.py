@@ -1,12 +1,13 @@
-"""What declared domains are for: the clamp of a SUM, and the list of groups of a GROUP BY.
+"""What declared domains are for: the clamp of a SUM, the grid of a quantile, and the list of groups of a GROUP BY.
 
-These are the only two places that need a declaration, because both would otherwise have to look at the data.
+These are the only places that need a declaration, because each would otherwise have to look at the data.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import DomainError, LimitError, TypeMismatchError
@@ -15,7 +16,7 @@ from .catalog import Column, Range, Table, Values
 from .declared import column_bounds
 from .dialect import kind_of, ordering
 from .literals import Constant
-from .ordering import Incomparable
+from .ordering import Incomparable, Ordering, Place
 from .parse import Limits
 from .predicate import ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
@@ -24,6 +25,24 @@ from .statement import Span
 
 _WIDEST = 1e300
 """Wider clamps would overflow to infinity when a value is placed between their ends."""
+
+
+_MOST_LISTED = 1024
+"""Values of a column, up to which each is a value of its grid."""
+_STEPS = 256
+"""Of the grid of a wider column. The noise of a count at or below a value grows with the logarithm of their number, and
+a value is known to a part of the declared range that is one of them: more would be lost in the noise of most tables."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values that quantiles of a column are read off at, ascending."""
+
+    values: tuple[Any, ...]
+    places: tuple[Place, ...]
+    """Where each sits on the column's line."""
+    every: bool
+    """Whether no declared value lies between two of them."""
 
 
 Holder = Callable[[Column], Table]
@@ -60,14 +79,85 @@ def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
     return SummedColumn(column, low, high)
 
 
+def grid(holder: Holder, attribute: Attribute, column: Column, span: Span) -> Grid:
+    """The grid of a column, from its declared range or values; a DomainError prints the line that the policy lacks.
+
+    A value beyond the ends is counted at the end, as in SUM, and one between two values of the grid at the greater.
+    """
+    order = attribute.order
+    if order is None or order.kind == "text":
+        raise span.error(
+            TypeMismatchError, f"{column.name} is a {column.type}, which has no quantiles here",
+            "use a column of numbers, dates or timestamps; MODE takes texts too",
+        )  # fmt: skip
+    domain = column.domain
+    if order.kind == "truth":
+        return _at_values((False, True), attribute)
+    try:
+        if isinstance(domain, Values) and domain.values:
+            return _at_values(domain.values, attribute)
+        if isinstance(domain, Range):
+            return _between(domain, attribute, order)
+    except (Incomparable, TypeError, ValueError, OverflowError):
+        raise span.error(
+            DomainError, f"what the policy declares for {column.name} cannot be used as a grid of type {column.type}",
+            "declare a finite range whose min is less than its max",
+        ) from None  # fmt: skip
+    missing = next((c for c in column.stored if not c.expression and c.domain is None), None)
+    if missing is None:
+        raise span.error(
+            DomainError, f"the range of {column.name} does not follow from its columns",
+            "use a column, or plain arithmetic of columns whose ranges are declared",
+        )  # fmt: skip
+    example = "{ min = 2024-01-01, max = 2024-12-31 }" if order.kind == "moment" else "{ min = 0, max = 100 }"
+    raise span.error(
+        DomainError, f"quantiles, MIN and MAX need to know the range of {missing.own_name}",
+        f"{_place(holder, missing)} = {example}",
+    )  # fmt: skip
+
+
+def _at_values(values: tuple[Any, ...], attribute: Attribute) -> Grid:
+    """Listed values in the order of the column's line; of very many, some at equal steps through the list."""
+    finite = [value for value in values if not isinstance(value, float) or math.isfinite(value)]
+    placed = {attribute.places([Constant.of(value)])[0]: value for value in reversed(finite)}
+    places = sorted(placed)
+    if not places:
+        raise ValueError
+    chosen = range(len(places)) if len(places) <= _MOST_LISTED else _steps(0, len(places) - 1)
+    places = [places[i] for i in chosen]
+    return Grid(tuple(placed[place] for place in places), tuple(places), len(places) == len(placed))
+
+
+def _between(domain: Range, attribute: Attribute, order: Ordering) -> Grid:
+    """Every value of a range, or some at equal steps with its two ends."""
+    low, high = (attribute.places([Constant.of(bound)])[0] for bound in (domain.min, domain.max))
+    first, last = low[0], high[1] - 1
+    if first > last:
+        raise ValueError
+    if isinstance(order.value(first), float):  # positions are ranks of floats there, which are not at equal steps
+        ends = order.value(first), order.value(last)
+        width = ends[1] - ends[0]
+        if not math.isfinite(width):
+            raise ValueError
+        values = sorted({*(ends[0] + width * (i / _STEPS) for i in range(_STEPS)), ends[1]})
+        return Grid(tuple(values), tuple(attribute.places([Constant.of(value)])[0] for value in values), False)
+    every = last - first < _MOST_LISTED
+    positions = range(first, last + 1) if every else _steps(first, last)
+    return Grid(tuple(map(order.value, positions)), tuple((p, p + 1) for p in positions), every)
+
+
+def _steps(first: int, last: int) -> list[int]:
+    return [first + (last - first) * i // _STEPS for i in range(_STEPS + 1)]
+
+
 def groups(
-    holder: Holder, attribute: Attribute, column: Column, span: Span, limits: Limits
+    holder: Holder, attribute: Attribute, column: Column, span: Span, limits: Limits, asked_by: str = "GROUP BY"
 ) -> list[tuple[Any, Predicate]]:
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
     order = attribute.order
     missing = span.error(
         DomainError,
-        f"GROUP BY {column.own_name} needs a declared list of its values: tacit cannot look them up in the data",
+        f"{asked_by} {column.own_name} needs a declared list of its values: tacit cannot look them up in the data",
         _group_hint(holder, column),
     )  # fmt: skip
     if order is None:

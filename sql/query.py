@@ -11,7 +11,20 @@ from .outer import is_plain, read_outer
 from .present import is_number
 from .select import read_select
 from .statement import Statement
-from .workload import Computed, Key, Linear, OuterQuery, Output, OutputColumn, PublicValues, Query, Ratio, Stacked
+from .workload import (
+    Computed,
+    Key,
+    Linear,
+    Mode,
+    OuterQuery,
+    Output,
+    OutputColumn,
+    PublicValues,
+    Quantile,
+    Query,
+    Ratio,
+    Stacked,
+)
 
 
 def read_query(batch: BatchReader, statement: Statement) -> Query | OuterQuery:
@@ -107,7 +120,7 @@ class _UnionReader:
         return self._statement.error(UnsupportedSqlError, node, message, hint)
 
 
-def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | PublicValues | Computed:
+def _value_of(query: Query, output: Output) -> Key | Linear | Ratio | Quantile | Mode | PublicValues | Computed:
     if isinstance(output, Key):
         return PublicValues(tuple(group[output.index] for group in query.groups))
     assert not isinstance(output, Stacked)

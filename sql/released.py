@@ -19,11 +19,12 @@ from .constants import is_constant
 from .dialect import EXPRESSIONS, kind_of
 from .grouping import Groups, key_type
 from .linear import LinearReader
+from .quantile import QuantileReader
 from .selection import Aliases, Selection, unaliased
 from .signature import Value
 from .statement import bare
 from .total import Prover, refusal
-from .workload import Linear, PublicValues
+from .workload import Leaf, Linear, Mode, PublicValues, Quantile
 
 _LONGEST = 20_000
 """Characters of an expression with its aliases written out: each alias can be twice as long as the one before."""
@@ -33,13 +34,16 @@ _LONGEST = 20_000
 class Leaves:
     """What an expression is computed from: aggregates and GROUPING as a0, a1, …."""
 
-    numbers: dict[Linear | PublicValues, int] = field(default_factory=dict)
+    numbers: dict[Leaf, int] = field(default_factory=dict)
     items: dict[int, str] = field(default_factory=dict)
     """The SQL of the items of the SELECT list that aliases led to."""
 
-    def leaf(self, output: Linear | PublicValues) -> exp.Expr:
-        """The name of a leaf."""
-        return exp.Var(this=f"a{self.numbers.setdefault(output, len(self.numbers))}")
+    def leaf(self, output: Leaf) -> exp.Expr:
+        """The name of a leaf; with its type where a frame may hold it as another."""
+        name = f"a{self.numbers.setdefault(output, len(self.numbers))}"
+        if isinstance(output, Quantile | Mode) and output.type != "DOUBLE":
+            name = f"CAST({name} AS {output.type})"
+        return exp.Var(this=name)
 
 
 class ReleasedReader:
@@ -49,6 +53,7 @@ class ReleasedReader:
         self._selection = selection
         self._groups = groups
         self._linear = linear
+        self._quantiles = QuantileReader(selection, linear)
 
     def proven(self, node: exp.Expr, leaves: Leaves, aliases: Aliases) -> str:
         """The expression as SQL that ``TRY`` makes total: an answer must not fail after it was paid for."""
@@ -77,7 +82,7 @@ class ReleasedReader:
         return type_
 
     def _types(self, leaves: Leaves) -> tuple[tuple[str, str], ...]:
-        types = [(f"a{i}", "DOUBLE" if isinstance(leaf, Linear) else "BIGINT") for leaf, i in leaves.numbers.items()]
+        types = [(f"a{i}", _type(leaf)) for leaf, i in leaves.numbers.items()]
         return (*types, *((f"k{i}", key_type(key.column)) for i, key in enumerate(self._groups.keys)))
 
     def _rewritten(self, node: exp.Expr, leaves: Leaves, aliases: Aliases) -> exp.Expr:
@@ -95,6 +100,9 @@ class ReleasedReader:
             return self._average(node, leaves)
         if type(core) in VARIANCES:
             return self._variance(node, leaves)
+        quantile = self._quantiles.read(node)
+        if quantile is not None:
+            return leaves.leaf(quantile)
         if isinstance(node, exp.Column):
             return self._named(node, leaves, aliases)
         if isinstance(node, exp.Placeholder):
@@ -147,9 +155,18 @@ def _substituted(sql: str, names: Mapping[str, str]) -> str:
     return "(" + re.sub(r"\b(s2|s1|n)\b", lambda match: names[match[1]], sql) + ")"
 
 
+def _type(leaf: Leaf) -> str:
+    match leaf:
+        case Linear():
+            return "DOUBLE"
+        case PublicValues():
+            return "BIGINT"
+    return leaf.type
+
+
 def _refusal(node: exp.Expr) -> str:
     if isinstance(node, exp.Star):
         return "* stands for every column of a row, and rows are not released"
     if isinstance(node, exp.AggFunc):
-        return "tacit releases COUNT, SUM and AVG, and what can be computed from them, not this"
+        return "tacit releases COUNT, SUM, AVG and quantiles, and what can be computed from them, not this"
     return refusal(node)

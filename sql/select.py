@@ -11,6 +11,7 @@ from .batch import BatchReader
 from .from_clause import RelationReader
 from .grouping import Groups, key_type, read_groups
 from .linear import LinearReader
+from .quantile import QuantileReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased
 from .statement import Statement, bare
@@ -95,6 +96,9 @@ class _OutputReader:
         if isinstance(core, exp.Avg):
             total, count, low, high = self._selection.aggregates(node).ratio(node)
             return Ratio(self._linear.rows(total).rows, self._linear.rows(count).rows, low, high)
+        quantile = QuantileReader(self._selection, self._linear).read(node)
+        if quantile is not None:
+            return quantile
         leaves = Leaves()
         sql = self.released.proven(node, leaves, aliases)
         type_ = self.released.type(node, sql, leaves)

@@ -49,10 +49,47 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Quantile:
+    """MEDIAN, QUANTILE, MIN, MAX: read off after release, from how many rows lie at or below each value of a grid."""
+
+    name: str
+    """What the notes call it."""
+    share: float
+    """The part of the rows that lies below it: 0 for MIN, 1 for MAX."""
+    interpolated: bool
+    """Whether it may lie between two values, as MEDIAN does."""
+    descending: bool
+    """Whether ranks were counted from the greatest value, which matters for values that are not interpolated."""
+    grid: tuple[float, ...]
+    """Ascending: numbers, or days or microseconds since 1970 (see ``type``)."""
+    every: bool
+    """Whether a value is one of the grid's; or else it lies before the next one of them."""
+    prefixes: tuple[Rows, ...]
+    """For each value of the grid the count of rows at or below it; at the last, of all rows that are not NULL."""
+    type: str
+    """DOUBLE, BOOLEAN, DATE (days) or TIMESTAMP (microseconds)."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """MODE: the listed value with the largest released count, the first of several."""
+
+    values: tuple[Any, ...]
+    counts: tuple[Rows, ...]
+    """Of each value."""
+    type: str
+    """DOUBLE for numbers, or else the type of the values."""
+
+
+@dataclass(frozen=True)
 class PublicValues:
     """Values that follow from the batch and the policy alone, one per group: GROUPING(), a constant."""
 
     values: tuple[Any, ...]
+
+
+Leaf = Linear | Quantile | Mode | PublicValues
+"""What an expression over released values is computed from."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +97,7 @@ class Computed:
     """Anything else, computed after release: SQL over the leaves a0, a1, … and the group keys k0, k1, …."""
 
     sql: str
-    leaves: tuple[Linear | PublicValues, ...]
+    leaves: tuple[Leaf, ...]
     type: str
     """The DuckDB type of the result, with DOUBLE leaves."""
 
@@ -69,10 +106,10 @@ class Computed:
 class Stacked:
     """UNION ALL: the rows of several outputs one below the other, (number of rows, output) each."""
 
-    parts: tuple[tuple[int, Key | Linear | Ratio | PublicValues | Computed], ...]
+    parts: tuple[tuple[int, Key | Linear | Ratio | Quantile | Mode | PublicValues | Computed], ...]
 
 
-Output = Key | Linear | Ratio | PublicValues | Computed | Stacked
+Output = Key | Linear | Ratio | Quantile | Mode | PublicValues | Computed | Stacked
 
 
 @dataclass(frozen=True)
@@ -82,7 +119,7 @@ class Arrangement:
     SQL over the output columns o0, o1, …, the group keys k0, k1, … and the leaves a0, a1, ….
     """
 
-    leaves: tuple[Linear | PublicValues, ...]
+    leaves: tuple[Leaf, ...]
     having: str
     order: str
     limit: int | None

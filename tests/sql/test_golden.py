@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
-from tacit.sql.workload import Arrangement, Computed, Linear, Output, PublicValues, Ratio, Stacked
+from tacit.sql.workload import Arrangement, Computed, Linear, Mode, Output, PublicValues, Quantile, Ratio, Stacked
 
 HERE = Path(__file__).parent / "golden"
 CATALOG = Catalog(
@@ -89,6 +89,17 @@ def output(workload: Workload, name: str, result: Output, g: int) -> list[str]:
                 f"     {combination(workload, above[g])}",
                 f"   / {combination(workload, below[g])}",
             ]
+        case Quantile():
+            kind = "interpolated" if result.interpolated else "a value"
+            lines = [f"{name}{result.name} at {result.share:g} of the rows, {kind}, {result.type}"]
+            for value, rows in zip(result.grid, result.prefixes, strict=True):
+                lines.append(f"     up to {value:g}: {combination(workload, rows[g])}")
+            return lines
+        case Mode(values, counts):
+            lines = [f"{name}the most of"]
+            for value, rows in zip(values, counts, strict=True):
+                lines.append(f"     {value!r}: {combination(workload, rows[g])}")
+            return lines
         case PublicValues(values):
             return [f"{name}{values[g]!r}"]
         case Computed(sql, leaves):

@@ -1,7 +1,7 @@
 """Random queries of the accepted grammar, each with the text that DuckDB is asked for comparison.
 
-The two texts differ in one respect only: inside SUM, AVG and VARIANCE every column is written with its clamp, and a sum
-over no rows is 0. Everything else, names, comments and parameters included, is the same text.
+The two texts differ in one respect only: inside SUM, AVG, VARIANCE and quantiles every column is written with its
+clamp, and a sum over no rows is 0. Everything else, names, comments and parameters included, is the same text.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ CLAMPS: dict[str, tuple[float, float]] = {
     "i": (-10, 110), "b": (-1000, 1000), "u": (0, 100), "d": (-1.5, 20.25), "f": (0.0, 19.0), "n": (0, 18.5),
     "k": (0, 6), "w": (0, 50), "size": (1, 9),
 }  # fmt: skip
+EVERY: dict[str, tuple[int, int]] = {"i": (-10, 110), "u": (0, 100), "k": (0, 6), "size": (1, 9), '"Odd Name"': (0, 3)}
+"""Columns of few enough whole numbers that each is on the grid of their quantiles, which are then DuckDB's own."""
 POOLS = {
     "i": NUMBERS, "b": NUMBERS, "u": NUMBERS, "h": NUMBERS, "d": NUMBERS, "f": NUMBERS, "n": NUMBERS, "k": NUMBERS,
     '"Odd Name"': NUMBERS, "s": TEXTS, '"select"': TEXTS, "p": TRUTHS, "da": DATES, "ts": TIMES, "e": MOODS,
@@ -352,11 +354,36 @@ class Writer:
         tail = self.filter(r)
         return f"SUM({text}){tail}", f"coalesce(sum({truth}){tail}, 0)", width * 1e-5
 
+    def quantile(self, r: Relation) -> Pair | None:
+        """A quantile of a column that has each of its values on the grid, or something computed from it."""
+        rng = self.rng
+        columns = [c for c in r.columns if c[1] in EVERY]
+        if not columns:
+            return None
+        name, bare = rng.choice(columns)
+        low, high = EVERY[bare]
+        clamped = f"CASE WHEN {name} IS NOT NULL THEN greatest({low}, least({high}, CAST({name} AS INTEGER))) END"
+        share = rng.choice(["0.5", "0.25", "0.9", "0.1", "0.333", "0", "1", "0.7"])
+        down = rng.choice(["", " DESC", " ASC"])
+        call = rng.choice(
+            ["median({})", "min({})", "MAX({})", f"quantile_cont({{}}, {share})", f"quantile({{}}, -{share})",
+             f"quantile_disc({{}}, {share})", f"percentile_cont({share}) WITHIN GROUP (ORDER BY {{}}{down})",
+             f"percentile_disc({share}) WITHIN GROUP (ORDER BY {{}}{down})"]
+        )  # fmt: skip
+        tail = self.filter(r)
+        wrap = rng.choice(["{}", "{}", "{}", "round({}, 1)", "{} + 1", "{} - min(⟨⟩)", "coalesce({}, -1)"])
+        off = 0.11 if "round" in wrap else 1e-9
+        one, two = (wrap.format(call.format(x) + tail).replace("⟨⟩", x) for x in (name, clamped))
+        return one, two, off
+
     def output(self, r: Relation) -> Pair:
         """One item of the SELECT list."""
         rng = self.rng
         kind = rng.randrange(16)
         a, a2, ta = self.linear(r)
+        quantile = self.quantile(r) if rng.random() < 0.1 else None
+        if quantile is not None:
+            return quantile
         if kind <= 6:
             return a, a2, ta
         if kind <= 9:

@@ -22,7 +22,18 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
 
 def write(node: exp.Expr, *, comments: bool = False, functions_as_typed: bool = False) -> str:
     """An expression as SQL; ``functions_as_typed`` leaves the case of function names as the analyst wrote it."""
+    if functions_as_typed:
+        node = node.transform(_within_group)
     return node.sql("duckdb", comments=comments, normalize_functions=False if functions_as_typed else None)
+
+
+def _within_group(node: exp.Expr) -> exp.Expr:
+    """WITHIN GROUP as it was written: sqlglot writes it in another form, to which DuckDB gives another name."""
+    if not isinstance(node, exp.WithinGroup):
+        return node
+    function, order = node.this, node.expression.sql("duckdb")
+    argument = function.this.sql("duckdb") if isinstance(function.this, exp.Expr) else ""
+    return exp.Var(this=f"{function.sql_name()}({argument}) WITHIN GROUP ({order})")
 
 
 def quote(name: str) -> str:

@@ -244,3 +244,15 @@ SELECT count(*) FROM stays JOIN patients ON stays.pid = patients.pid WHERE patie
 
 -- name: a public table alone
 SELECT count(*) FROM hospitals WHERE city = 'Utica'
+
+-- name: quantiles share their counts
+SELECT median(beds), quantile_disc(beds, 0.25), min(beds), max(beds) FROM wards
+
+-- name: quantiles in an expression and after the release
+SELECT max(beds) - min(beds) AS spread FROM wards HAVING median(beds) > 1
+
+-- name: the mode of declared values, with a condition
+SELECT mode(state) FILTER (WHERE urgent) FROM visits
+
+-- name: an ordered quantile from the greatest value
+SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY nights // 10 DESC) FROM stays
