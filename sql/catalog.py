@@ -99,6 +99,10 @@ class Table:
     """Schema and name in the database; the name alone when empty."""
     view: str = field(default="", repr=False)
     """The SELECT behind a view; a view is read as if that text stood in its place."""
+    minimum_frequency: int = 1
+    """A value of fewer units is not found, but for noise."""
+    found: tuple[tuple[str, Values], ...] = ()
+    """The values that were found for expressions over its columns, by the expression's SQL."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -108,6 +112,10 @@ class Table:
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         return {folded(column.name): column for column in self.columns}
+
+    def found_values(self, column: Column) -> Values | None:
+        """The values that were found for an expression over the table's own columns."""
+        return None if column.labels else dict(self.found).get(column.expression)
 
     def column(self, name: str) -> Column | None:
         """Look a column up as SQL does, without regard to case."""
