@@ -17,6 +17,7 @@ from tacit.sql.present import arranged, is_number, key_frame, leaf_values
 from tacit.sql.workload import Output, Query, Ratio, Stacked, Workload
 
 from .budget import show
+from .discovery import Discovery
 from .figures import ColumnBuilder, Figures
 
 Floats = NDArray[np.float64]
@@ -77,6 +78,8 @@ class Answers(Sequence[Answer]):
     confidence: float
     histogram: Callable[[], pd.DataFrame]
     """What ``cells`` calls."""
+    discovered: tuple[Discovery, ...] = ()
+    """What this call found first, with ``discover=True``; ``cost`` has that in it."""
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...
