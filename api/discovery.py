@@ -213,9 +213,7 @@ def _with_found(table: Table, found: Iterable[Discovery]) -> Table:
     if not domains:
         return table
     names = {column.name for column in table.columns}
-    expressions = {
-        key: domain for (key, _), domain in domains.items() if key not in names and isinstance(domain, Values)
-    }
+    expressions = {key: domain for key, domain in domains.items() if key[0] not in names and isinstance(domain, Values)}
     return replace(
         table,
         columns=tuple(_column(column, domains) for column in table.columns),

@@ -101,8 +101,8 @@ class Table:
     """The SELECT behind a view; a view is read as if that text stood in its place."""
     minimum_frequency: int = 1
     """A value of fewer units is not found, but for noise."""
-    found: tuple[tuple[str, Values], ...] = ()
-    """The values that were found for expressions over its columns, by the expression's SQL."""
+    found: tuple[tuple[tuple[str, str], Values], ...] = ()
+    """The values that were found for expressions over its columns, by the expression's SQL and its type."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class Table:
 
     def found_values(self, column: Column) -> Values | None:
         """The values that were found for an expression over the table's own columns."""
-        return None if column.labels else dict(self.found).get(column.expression)
+        return None if column.labels else dict(self.found).get((column.expression, column.type))
 
     def column(self, name: str) -> Column | None:
         """Look a column up as SQL does, without regard to case."""

@@ -99,6 +99,11 @@ def groups(
     if column.nullable:
         attribute.ask(NOT_NULL)
         listed.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
+    if not listed:  # a list that was found can be empty
+        raise span.error(
+            DomainError, f"no value of {column.own_name} was found that enough units hold, so there is no group",
+            "list values in the policy, or find them with more: con.discover(…, epsilon=…, delta=…)",
+        )  # fmt: skip
     return listed
 
 

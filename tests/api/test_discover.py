@@ -91,6 +91,14 @@ def domain(con: Connection, column: str, table: str = "visits") -> Values | Rang
     return found.domain
 
 
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The reads of private rows from now on."""
+    reads: list[str] = []
+    for seam in ("values", "count"):
+        seams.watch(monkeypatch, seam, lambda *_, seam=seam: reads.append(seam))
+    return reads
+
+
 class TestKeys:
     def test_values_that_enough_units_hold(self, con: Connection) -> None:
         found = con.discover("visits.city", **STRONG)
@@ -126,6 +134,14 @@ class TestKeys:
         assert found.values == () and found.warning
         frame = con.answer("SELECT city, count(*) FROM visits GROUP BY city", epsilon=1)[0].df
         assert frame["city"].isna().all() and len(frame) == 1
+
+    def test_no_group_at_all_is_an_error_that_says_so(self) -> None:
+        database = duckdb.connect()
+        database.execute("CREATE TABLE t (a VARCHAR NOT NULL); INSERT INTO t VALUES ('x')")
+        with tacit.connect(database, epsilon=10, delta=1e-3) as con:
+            with pytest.raises(DomainError, match="no value of a was found"):
+                con.answer("SELECT a, count(*) FROM t GROUP BY a", epsilon=1, delta=1e-6, discover=True)
+            assert con.budget.spent.epsilon == Decimal("0.25"), "the list was bought, and is empty"
 
     def test_the_same_again_is_free_and_another_version_is_not(self, con: Connection, connect: Connect) -> None:
         first = con.discover("visits.city", epsilon=2, delta=1e-6)
@@ -282,10 +298,10 @@ class TestRefused:
     def test_unpaid_and_unread(
         self, con: Connection, monkeypatch: pytest.MonkeyPatch, column: Any, options: Any, error: Any, hint: str
     ) -> None:
-        seams.replace(monkeypatch, "values", lambda *_: pytest.fail("a row was read"))
+        reads = watched(monkeypatch)
         with pytest.raises(error, match=hint):
             con.discover(column, **options)
-        assert not any(con.budget.spent)
+        assert not any(con.budget.spent) and not reads
 
     def test_what_is_declared_in_another_way(self, connect: Connect) -> None:
         con = connect(policy=changed(columns={"age": {"min": 0, "max": 9}}))
@@ -314,10 +330,9 @@ BATCH = [
 
 class TestInABatch:
     def test_explain_reads_and_spends_nothing(self, con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-        for seam in ("values", "count"):
-            seams.replace(monkeypatch, seam, lambda *_: pytest.fail("a row was read"))
+        reads = watched(monkeypatch)
         plan = con.explain(BATCH, epsilon=8, delta=1e-5, discover=True)
-        assert not any(con.budget.spent)
+        assert not any(con.budget.spent) and not reads
         text = str(plan)
         for name in ("keys of visits.city", "range of visits.cost", "keys of DATE_TRUNC('DAY', \"ts\")"):
             assert f"first finds the {name}" in text
