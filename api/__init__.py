@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .connecting import connect
     from .connection import Connection
     from .cursor import Cursor
+    from .discovery import Discovery
     from .explain import Plan
     from .policy import Policy, load_policy
 
@@ -71,6 +72,7 @@ __all__ = [
     "DatabaseError",
     "Date",
     "DateFromTicks",
+    "Discovery",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -105,6 +107,7 @@ _HOMES = {
     "connecting": ("connect",),
     "connection": ("Connection",),
     "cursor": ("Cursor",),
+    "discovery": ("Discovery",),
     "explain": ("Plan",),
     "policy": ("Policy", "load_policy"),
 }

@@ -18,6 +18,7 @@ from tacit.sql.ranks import hidden, mode_places, total
 from tacit.sql.workload import Computed, Mode, OuterQuery, Output, Quantile, Query, Ratio, Stacked, Workload
 
 from .budget import show
+from .discovery import Discovery
 from .figures import ColumnBuilder, Figures
 from .outer_figures import Compute, KeyFrames, outer_figures
 
@@ -86,6 +87,8 @@ class Answers(Sequence[Answer]):
     confidence: float
     histogram: Callable[[], pd.DataFrame]
     """What ``cells`` calls."""
+    discovered: tuple[Discovery, ...] = ()
+    """What this call found first, with ``discover=True``; ``cost`` has that in it."""
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...

@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import cached_property, partial
 
 from tacit.engine import Amount
-from tacit.engine.accounting.amounts import NOTHING, smaller, to_amount
-from tacit.engine.accounting.composition import Event, Total, rule_named
+from tacit.engine.accounting.amounts import NOTHING, smaller
+from tacit.engine.accounting.composition import Total, rule_named
 from tacit.engine.accounting.description import MechanismRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger
 
@@ -177,8 +177,7 @@ class LedgerAccess:
 
     def first_cost(self, request: ChargeRequest) -> Amount:
         """What a request would be charged if it were the first of a new ledger."""
-        event = Event(to_amount(request.epsilon, request.delta), request.rho)
-        cap = self.cap
+        event, cap = request.event, self.cap
         return event.amount if cap is None else rule_named(self.rule).spent(Total().plus([event]), cap)
 
     def budget(self) -> Budget:

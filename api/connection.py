@@ -14,11 +14,14 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, get_type_hints
 
 from tacit.engine import to_epsilon
 from tacit.sql import Catalog
+from tacit.sql.wanted import What
 
+from . import discover as discovering
 from . import errors, pipeline
 from .answers import Answers
 from .budget import Budget
 from .cursor import Cursor
+from .discovery import Discovery
 from .errors import Error, InterfaceError, InternalError
 from .explain import Plan
 from .request import Ask, Number, ask
@@ -114,9 +117,36 @@ class Connection:
         beside the ledger, or in the folder that the environment variable ``TACIT_CACHE`` names: the same batch is
         planned once, whatever ε it is asked at.
 
+        ``discover`` finds the group keys and the ranges that the batch needs and the policy does not declare, with a
+        quarter of ε, and for keys half of δ, in equal parts; the answers have the rest, also when all of it was found
+        before. ``explain`` says what would be bought. What is found stays: see ``discover``.
+
         Guarantee: that of ``pipeline.answer``.
         """
         return pipeline.answer(self._session, ask)
+
+    def discover(
+        self,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        what: What | None = None,
+    ) -> Discovery:
+        """Find the values of a column (``what="keys"``), or its range (``what="range"``), which nobody declared.
+
+        ``column`` is ``"visits.city"``, or an expression over one table's columns, such as ``"lower(visits.city)"``.
+        Without ``what``, stored numbers have a range and everything else has keys. Keys need a δ: those are found that
+        enough units hold, and ``threshold`` of the result says how many that is, give or take the noise. A range is
+        found in steps of powers of two (years for dates) and needs none. What is found is public from then on: the
+        ledger keeps it, and every connection has it in its catalog where the policy declares nothing. The same again
+        for the same version of the table costs nothing, and a public table is read for nothing.
+
+        Guarantee: that of ``discover.release``, at the cost charged before the first row was read.
+        """
+        with self._open(), guarded():
+            spend = self._spend if epsilon is None else epsilon
+            return discovering.discover(self._session, column, what, spend, delta)
 
     def cursor(self) -> Cursor:
         """A PEP 249 cursor."""

@@ -47,12 +47,13 @@ class Cursor:
         *,
         epsilon: int | float | Decimal | None = None,
         delta: int | float | Decimal | None = None,
+        discover: bool = False,
     ) -> Self:
         """Answer a script; without ``epsilon`` it spends the connection's ``spend``."""
         self._check_open()
         if not isinstance(operation, str):
             raise ProgrammingError("execute takes one SQL string\nhint: con.answer takes a list of them")
-        return self._run(operation, parameters, epsilon, delta)
+        return self._run(operation, parameters, epsilon, delta, discover=discover)
 
     def executemany(
         self,
@@ -164,9 +165,9 @@ class Cursor:
     ) -> None:
         self.close()
 
-    def _run(self, batch: str | list[str], params: Params, epsilon: Any, delta: Any) -> Self:
+    def _run(self, batch: str | list[str], params: Params, epsilon: Any, delta: Any, *, discover: bool = False) -> Self:
         self._answers, self._rows = None, []  # a failed execute leaves no old result behind
-        self._answers = self.connection.answer(batch, params, epsilon=epsilon, delta=delta)
+        self._answers = self.connection.answer(batch, params, epsilon=epsilon, delta=delta, discover=discover)
         self._show(0)
         return self
 

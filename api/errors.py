@@ -186,6 +186,9 @@ class TypeMismatchError(SqlError):
 class DomainError(SqlError):
     """A clamp or a list of groups is missing from the policy."""
 
+    wanted: object = None
+    """What is missing (``tacit.sql.wanted.Wanted``), where ``discover=True`` can buy it."""
+
 
 class LimitError(SqlError):
     """The text is longer, deeper or wider than the curator allows."""

@@ -101,6 +101,8 @@ class Plan:
     objective: str = "total"
     stages: tuple[str, ...] = ()
     """Of a strategy that looks at the data: what it does, and the ε of each. Its error is not predicted: NaN."""
+    discover: tuple[str, ...] = ()
+    """What would be found first, for how much, and what stands for it here. ``cost`` has that in it."""
 
     @property
     def gap(self) -> float:
@@ -165,6 +167,7 @@ class Plan:
             f"{_number(len(self.queries), 'query', 'queries')} over {_number(len(self.cells), 'cell', 'cells')}, "
             f"{show(Amount(self.epsilon, self.delta))}"
         ]
+        lines += self.discover
         if self.stages:
             return [*lines, *self._staged()]
         if any(self.bought) and self.combined <= self.error * _ROUNDING:  # else its bounds would not be the answer's

@@ -8,6 +8,7 @@ that nobody paid for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from tacit.sql.present import rehearse
 from tacit.sql.scan import Scan
 from tacit.sql.workload import OuterQuery
 
-from . import dependent
+from . import dependent, discover
 from .answers import Answers, frame, key_frames
 from .combine import cell_frame, combine, contributing
 from .compiled_batch import CompiledBatch, read_public
@@ -42,6 +43,10 @@ def answer(session: Session, ask: Ask) -> Answers:
     with earlier releases and framing are post-processing. A crash between any two steps can waste the charge;
     it can show nothing that was not charged.
     """
+    if ask.discover:
+        rest, found = discover.find_missing(session, ask)
+        answers = answer(session, rest)
+        return replace(answers, cost=total([answers.cost, *(f.cost for f in found)]), discovered=found)
     salt = session.access.salt
     batch = session.compile(ask)
     public = read_public(session.source, batch)
@@ -88,6 +93,8 @@ def answer(session: Session, ask: Ask) -> Answers:
 
 def explain(session: Session, ask: Ask) -> Plan:
     """Say what ``answer`` would do and how exact it would be. Reads no private row and spends nothing."""
+    if ask.discover:
+        return discover.explain_missing(session, ask, explain)
     batch = session.compile(ask)
     if not batch.tables:
         return free_plan(batch, ask.confidence)

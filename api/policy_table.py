@@ -30,6 +30,8 @@ class TablePolicy:
     max_rows_per_unit: int = 1
     public: bool = False
     version: str | None = None
+    minimum_frequency: int = 1
+    """The least threshold for values that are found (``discover``). It only shows less, so the ledger does not care."""
     columns: Mapping[str, ColumnPolicy] = field(default_factory=dict)
 
     @property
@@ -74,12 +76,20 @@ def read_table(tables: Section, name: str) -> TablePolicy:
     version = section.get("version")
     if version is not None and (not isinstance(version, (str, int, dt.date)) or version == ""):
         section.refuse("version", f"must be a string, not {kind(version)}", 'write version = "2025-01"')
+    least = section.get("minimum_frequency", 1)
+    if not is_integer(least) or not 1 <= least <= _MOST_ROWS:
+        section.refuse(
+            "minimum_frequency",
+            f"must be an integer from 1 to {_MOST_ROWS:,}, not {show(least)}",
+            "write minimum_frequency = 20",
+        )
     columns = section.inner("columns", None)
     return TablePolicy(
         privacy_unit=unit,
         max_rows_per_unit=bound if bound is not None else 1,
         public=public,
         version=None if version is None else str(version),
+        minimum_frequency=least,
         columns={
             column: read_column(raw, Place(columns.origin, f"{columns.path}.{column}"))
             for column, raw in columns.entries.items()
@@ -105,6 +115,7 @@ def declared_table(declared: TablePolicy, table: SourceTable, origin: str) -> Ta
         max_rows_per_unit=declared.max_rows_per_unit,
         public=declared.public,
         version=declared.version or "",
+        minimum_frequency=declared.minimum_frequency,
         view=table.view,
         path=table.path,
     )

@@ -51,6 +51,8 @@ class Ask:
     """Buy new noise for the whole batch, whatever was released about it before."""
     plan_seconds: float | None = None
     """How long to search for a plan."""
+    discover: bool = False
+    """Find what the batch needs and the policy does not declare, with a part of its ε and δ."""
 
     @property
     def names_budget(self) -> bool:
@@ -90,6 +92,7 @@ def ask(
     integer: bool = False,
     refresh: bool = False,
     plan_seconds: float | None = None,
+    discover: bool = False,
 ) -> Ask:
     """The arguments of ``explain`` and ``answer``, checked before anything is compiled."""
     if not isinstance(batch, (str, list, tuple)):
@@ -144,6 +147,7 @@ def ask(
         integer=bool(integer),
         refresh=bool(refresh),
         plan_seconds=None if plan_seconds is None else _seconds(plan_seconds),
+        discover=bool(discover),
     )
 
 

@@ -8,6 +8,7 @@ from tacit.sql import Catalog, Limits, Source
 
 from .budget import LedgerAccess
 from .compiled_batch import CompiledBatch, compile_ask
+from .discovery import Discoveries, Discovery, with_found
 from .policy_catalog import with_versions
 from .pricing import Pricer, Purchase
 from .releases import ReleaseCache
@@ -25,10 +26,18 @@ class Session:
     access: LedgerAccess
     pricer: Pricer = field(default_factory=Pricer)
     releases: ReleaseCache = field(default_factory=ReleaseCache)
+    found: Discoveries = field(default_factory=Discoveries)
+    stand_ins: tuple[Discovery, ...] = ()
+    """What takes the place of lists and ranges that ``explain`` would have to buy first."""
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog as of now. A version that the curator declared in the ledger stands before all others."""
+        """The catalog as of now: what the policy declares, and what was found where it declares nothing."""
+        return with_found(self.declared, [*self.found.now(self.access.peek()), *self.stand_ins])
+
+    @property
+    def declared(self) -> Catalog:
+        """The policy's catalog as of now. A version that the ledger declares stands before all others."""
         ledger = self.access.peek()
         declared = {} if ledger is None else ledger.versions()
         return with_versions(self.schema, self.source, declared, self.access.salt)

@@ -122,6 +122,10 @@ class Table:
     """How the privacy unit is reached, where the table does not hold it; ``privacy_unit`` is then the path in words."""
     unit_key: str = ""
     """The column that the path begins with."""
+    minimum_frequency: int = 1
+    """A value of fewer units is not found, but for noise."""
+    found: tuple[tuple[tuple[str, str], Values], ...] = ()
+    """The values that were found for expressions over its columns, by the expression's SQL and its type."""
 
     @property
     def unit_column(self) -> str | None:
@@ -136,6 +140,10 @@ class Table:
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         return {folded(column.name): column for column in self.columns}
+
+    def found_values(self, column: Column) -> Values | None:
+        """The values that were found for an expression over the table's own columns."""
+        return None if column.labels else dict(self.found).get((column.expression, column.type))
 
     def column(self, name: str) -> Column | None:
         """Look a column up as SQL does, without regard to case."""

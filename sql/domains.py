@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.errors import DomainError, LimitError, TypeMismatchError
+from tacit.errors import DomainError, LimitError, SqlError, TypeMismatchError
 
 from .catalog import Column, Range, Table, Values
 from .declared import column_bounds
@@ -22,6 +22,7 @@ from .predicate import ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
 from .scan import UNIT, SummedColumn
 from .statement import Span
+from .wanted import What, wanted
 
 _WIDEST = 1e300
 """Wider clamps would overflow to infinity when a value is placed between their ends."""
@@ -65,10 +66,8 @@ def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
                 DomainError, f"the range of {column.name} does not follow from its columns, or is not finite",
                 "sum plain arithmetic of columns whose declared ranges are narrow enough",
             )  # fmt: skip
-        raise span.error(
-            DomainError, f"SUM and AVG need to know the range of {missing.own_name}",
-            f"{_place(holder, missing)} = {{ min = 0, max = 100 }}",
-        )  # fmt: skip
+        message = f"SUM and AVG need to know the range of {missing.own_name}"
+        raise _missing("range", holder, missing, span, message, f"{_place(holder, missing)} = {{ min = 0, max = 100 }}")
     low, high = ends
     width = high - low
     if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
@@ -155,11 +154,8 @@ def groups(
 ) -> list[tuple[Any, Predicate]]:
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
     order = attribute.order
-    missing = span.error(
-        DomainError,
-        f"{asked_by} {column.own_name} needs a declared list of its values: tacit cannot look them up in the data",
-        _group_hint(holder, column),
-    )  # fmt: skip
+    message = f"{asked_by} {column.own_name} needs a declared list of its values: tacit cannot look them up in the data"
+    missing = _missing("keys", holder, column, span, message, _group_hint(holder, column))
     if order is None:
         raise missing
     domain = column.domain
@@ -169,6 +165,8 @@ def groups(
         values = [False, True]
     elif isinstance(domain, Range) and order.discrete:
         values = _listed(domain, attribute, column, limits, span)
+    elif (found := holder(column).found_values(column)) is not None:
+        values = list(found.values)
     else:
         raise missing
     try:
@@ -191,6 +189,11 @@ def groups(
     if column.nullable:
         attribute.ask(NOT_NULL)
         listed.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
+    if not listed:  # a list that was found can be empty
+        raise span.error(
+            DomainError, f"no value of {column.own_name} was found that enough units hold, so there is no group",
+            "list values in the policy, or find them with more: con.discover(…, epsilon=…, delta=…)",
+        )  # fmt: skip
     return listed
 
 
@@ -205,6 +208,17 @@ def _listed(domain: Range, attribute: Attribute, column: Column, limits: Limits,
             "declare a narrower range or a list of values",
         )  # fmt: skip
     return [order.value(cut) for cut in range(low[0], high[1])]
+
+
+def _missing(what: What, holder: Holder, column: Column, span: Span, message: str, hint: str) -> SqlError:
+    """What is not declared, with both ways out: a line for the policy, and to buy it."""
+    missing = wanted(what, holder(column), column)
+    error = span.error(
+        DomainError, message, hint if missing is None else f"{hint}; or find it privately: discover=True"
+    )
+    assert isinstance(error, DomainError)
+    error.wanted = missing
+    return error
 
 
 def _place(holder: Holder, column: Column) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,9 @@ from .scan import Scan
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
 """Declared types by table and column, needed where a file has none (csv)."""
+
+Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+"""Which of some values may be told, by how many units hold each."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class SourceTable:
 
 
 class Source(Protocol):
-    """Where the rows are. ``count`` and ``count_all`` are the only methods that read one."""
+    """Where the rows are. ``count``, ``count_all`` and ``values`` are the only methods that read one."""
 
     path: Path | None
     """The file beside which the ledger lies; None when the data lives in memory."""
@@ -101,6 +104,17 @@ class Source(Protocol):
 
     def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
         """``count`` for several scans, in one pass over the rows that they share."""
+        ...
+
+    def rehearse_values(self, scan: Scan) -> None:
+        """The same for what ``values`` runs."""
+        ...
+
+    def values(self, scan: Scan, salt: bytes, keep: Keep) -> list[Any]:
+        """The values of a scan's one column, of those that ``keep`` lets pass. Call it only after the charge.
+
+        The list has no order: that of the rows must not be shown.
+        """
         ...
 
     def close(self) -> None:

@@ -8,7 +8,9 @@ interaction is private at the cap. Both rules here are proven filters:
 - ``zcdp``: Σρ, against the largest ρ that (ε, δ) of the cap admits. A discrete Gaussian of σ on sensitivity Δ is
   Δ²/2σ²-zCDP (Canonne, Kamath & Steinke 2020), an ε-private mechanism is ε²/2-zCDP and ρ-zCDP is
   (ρ + 2√(ρ·ln 1/δ), δ)-private for every δ (Bun & Steinke 2016, Propositions 1.4 and 1.3), and adding up ρ
-  is a filter (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023).
+  is a filter (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023). A release that promises nothing with
+  probability δ′ (keys that passed a threshold) is δ′-approximately ρ-zCDP: Σδ′ is taken off the cap's δ before ε is
+  stated, and the sums are a filter together (Whitehouse et al., Theorem 1).
 
 Stopping when the privacy-loss distribution of what was released reaches the cap is *not* a filter in general;
 ``realised`` computes that figure to inform, never to admit.
@@ -31,11 +33,22 @@ from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParamet
 _UP = Context(prec=40, rounding=ROUND_CEILING)
 
 
+KEYS = "keys:"
+"""What the fingerprint of a charge begins with that found keys by a threshold: its δ is one of failure."""
+
+
 class Event(NamedTuple):
     """One charge, as the rules see it."""
 
     amount: Amount
     rho: Decimal | None = None
+    failure: Decimal = Decimal(0)
+    """The part of δ with which its ρ promises nothing; the δ of Gaussian noise is no such part."""
+
+    @classmethod
+    def of(cls, amount: Amount, rho: Decimal | None, fingerprint: str) -> Event:
+        """The charge of a release with this fingerprint."""
+        return cls(amount, rho, amount.delta if fingerprint.startswith(KEYS) else Decimal(0))
 
     def covers(self, other: Event) -> bool:
         """Whether a payment of this amount pays for the other, too."""
@@ -55,6 +68,7 @@ class Total(NamedTuple):
     events: int = 0
     without_rho: int = 0
     """The number of charges that state no ρ; zCDP admits none of them."""
+    failure: Decimal = Decimal(0)
 
     def plus(self, events: Iterable[Event]) -> Total:
         """These charges added, without rounding."""
@@ -65,6 +79,7 @@ class Total(NamedTuple):
             exact_sum([self.rho, *(e.rho for e in new if e.rho is not None)]),
             self.events + len(new),
             self.without_rho + sum(e.rho is None for e in new),
+            exact_sum([self.failure, *(e.failure for e in new)]),
         )
 
 
@@ -107,16 +122,20 @@ class ZeroConcentrated:
             raise PrivacyParameterError("accounting by zCDP needs a budget with delta greater than 0")
 
     def spent(self, total: Total, cap: Amount) -> Amount:
-        """ε(Σρ) at the cap's δ, rounded up; the first charge spends the whole δ."""
+        """ε(Σρ) at the cap's δ without that of failures, rounded up; the first charge spends the whole δ.
+
+        Failures that leave nothing of the cap's δ cost more than it, so that no cap admits them.
+        """
         self.check(cap)
         if not total.events:
             return NOTHING
         if total.without_rho:
             raise InternalError("a charge under zCDP must state its rho")
-        log = _above(_UP.ln(_UP.divide(Decimal(1), cap.delta)))
+        rest = exact_difference(cap.delta, total.failure)
+        log = _above(_UP.ln(_UP.divide(Decimal(1), rest if rest > 0 else cap.delta)))
         root = _above(_UP.sqrt(_UP.multiply(total.rho, log)))
         epsilon = _UP.add(total.rho, _UP.multiply(Decimal(2), root))
-        return Amount(epsilon, cap.delta)
+        return Amount(epsilon, cap.delta if rest > 0 else exact_sum([cap.delta, total.failure]))
 
 
 _RULES: dict[str, Rule] = {rule.name: rule for rule in (Sum(), ZeroConcentrated())}
@@ -186,6 +205,12 @@ def rho_of_pure(epsilon: Decimal) -> Decimal:
     return _UP.divide(_UP.multiply(epsilon, epsilon), 2)
 
 
+def rho_of_gaussian_squared(squared: int, sigma: float) -> Decimal:
+    """Δ²/2σ² for an integer Δ², rounded up."""
+    rho = Fraction(squared) / (2 * Fraction(sigma) ** 2)
+    return _UP.divide(Decimal(rho.numerator), Decimal(rho.denominator))
+
+
 def rho_of_gaussian(parts: Sequence[tuple[int, float]]) -> Decimal:
     """Σ Δ²/2σ² over the parts (Δ, σ) of one joint release, rounded up."""
     total = sum((Fraction(delta) ** 2 / (2 * Fraction(sigma) ** 2) for delta, sigma in parts), Fraction(0))
@@ -206,7 +231,7 @@ def realised(events: Sequence[Event], delta: float) -> float:
         return 0.0
     total = None
     for event, count in Counter(events).items():
-        if event.amount.delta > 0 and event.rho is not None:
+        if event.amount.delta > 0 and event.rho is not None and not event.failure:
             one = pld.from_gaussian_mechanism(1 / math.sqrt(2 * float(event.rho)))
         else:
             one = pld.from_privacy_parameters(

@@ -76,7 +76,7 @@ class Entry:
     @property
     def event(self) -> Event:
         """What the entry counts for."""
-        return Event(self.amount, self.rho)
+        return Event.of(self.amount, self.rho, self.fingerprint)
 
     def follows(self, previous: str) -> str:
         """The digest that this entry must have after ``previous``."""
@@ -128,9 +128,13 @@ def running(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Standing]]:
 
 
 def _listed(total: Total | None) -> list[str | int] | None:
-    return None if total is None else [*map(str, total[:3]), *total[3:]]
+    if total is None:
+        return None
+    listed: list[str | int] = [str(total.epsilon), str(total.delta), str(total.rho), total.events, total.without_rho]
+    # Without failures as earlier versions wrote it. With them, those refuse the ledger: they would not count them.
+    return [*listed, str(total.failure)] if total.failure else listed
 
 
 def _total(listed: list[Any]) -> Total:
-    epsilon, delta, rho, events, without_rho = listed
-    return Total(Decimal(epsilon), Decimal(delta), Decimal(rho), int(events), int(without_rho))
+    epsilon, delta, rho, events, without_rho, failure = listed if len(listed) == 6 else [*listed, 0]
+    return Total(Decimal(epsilon), Decimal(delta), Decimal(rho), int(events), int(without_rho), Decimal(failure))

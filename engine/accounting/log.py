@@ -150,7 +150,7 @@ class Log:
         if standing is None:
             before = Standing() if last is None else self.standing_after(last)
             total = None if analyst is None else self._analyst_total(analyst)
-            standing = before.after(number, kind, Event(amount, rho), total)
+            standing = before.after(number, kind, Event.of(amount, rho, fingerprint), total)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         draft = Entry(number, kind, analyst, amount, rho, fingerprint, detail, refers, now, "", standing.text)
         entry = replace(draft, digest=draft.follows(previous))

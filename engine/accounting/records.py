@@ -31,7 +31,7 @@ class ChargeRequest:
     @property
     def event(self) -> Event:
         """The charge, as the rules see it; PrivacyParameterError if its amount is none."""
-        return Event(to_amount(self.epsilon, self.delta), self.rho)
+        return Event.of(to_amount(self.epsilon, self.delta), self.rho, self.fingerprint)
 
 
 @dataclass(frozen=True)

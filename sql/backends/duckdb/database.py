@@ -25,12 +25,12 @@ from ...names import folded, spelled
 from ...product_scan import ProductScan
 from ...scan import Scan
 from ...scan_sets import ScanSets, joint_scans
-from ...source import ColumnTypes, SourceColumn, SourceTable
+from ...source import ColumnTypes, Keep, SourceColumn, SourceTable
 from .extremes import rehearsal
 from .files import READERS, File, open_file
 from .instance import Instance, instance_of
 from .public_tables import Columns, PublicTables, fetched, is_portable, portable, restored
-from .scan_sql import Stored, read_column, render, render_rows
+from .scan_sql import Stored, read_column, render, render_rows, render_values
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
 from .text import quote, view_body
@@ -41,6 +41,8 @@ _OPENING = threading.Lock()
 
 _VECTORS = 128
 """So many vectors of 2,048 rows are counted at a time."""
+_VALUES = 1 << 16
+"""So many values are held at a time while those that pass are chosen."""
 
 
 def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
@@ -280,6 +282,26 @@ class DuckDBSource:
             with _silenced():
                 vectors |= zip(numbers, self._count_sets(joint, salt, self._stored), strict=True)
         return [vectors[number] for number in range(len(scans))]
+
+    def rehearse_values(self, scan: Scan) -> None:
+        """Run what ``values`` would run, on rows made of extreme values."""
+        self._check_readable(scan)
+        with _refusing():
+            self._values(scan, render_values(scan, bytes(32), rehearsal), lambda counts: counts > 0)
+
+    def values(self, scan: Scan, salt: bytes, keep: Keep) -> list[Any]:
+        """The values of the scan's one column whose counts of units ``keep`` lets pass."""
+        with _silenced():
+            return self._values(scan, render_values(scan, salt, self._stored), keep)
+
+    def _values(self, scan: Scan, sql: str, keep: Keep) -> list[Any]:
+        kept: list[Any] = []
+        with self._cursor(scan) as cursor:
+            result = cursor.execute(sql)
+            while rows := result.fetchmany(_VALUES):
+                passing = keep(np.array([count for _, count in rows], dtype=np.int64))
+                kept += [value for (value, _), passes in zip(rows, passing, strict=True) if passes]
+        return kept
 
     def _count_sets(self, joint: ScanSets, salt: bytes, stored: Stored) -> list[NDArray[np.int64]]:
         counter, width = joint.counter(), len(joint.rows.regions)

@@ -13,6 +13,7 @@ from ...derived import UnitRows
 from ...scan import UNIT, Join, Scan, SummedColumn
 from .regions_sql import region_sql
 from .text import double, literal, quote
+from .types import kind_of
 
 Stored = Callable[[Table, Collection[str]], str]
 """Where the named columns of a table are: what stands in FROM."""
@@ -37,6 +38,30 @@ def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
     shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
     return f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
+
+
+def render_values(scan: Scan, salt: bytes, stored: Stored) -> str:
+    """Every value of the scan's one column, with the number of units that hold it among the rows that are kept.
+
+    Guarantee. At most k rows of a unit are kept, so it is counted in at most k values; it is counted once in each. What
+    no Python value or no list can hold (NULL, NaN, infinities, years beyond 9999, texts of more than 4,096 bytes) is
+    left out by a condition on the value alone.
+    """
+    (column,) = scan.computed
+    table, unit = scan.table, scan.table.privacy_unit
+    rows = _bounded(table, salt, stored, scan.reads, unit=unit is not None, most=table.max_rows_per_unit)
+    kind = kind_of(column.type)
+    if kind == "text":
+        listed = "strlen(v) <= 4096"
+    elif column.type in ("FLOAT", "DOUBLE"):
+        listed = "isfinite(v)"
+    elif kind in ("day", "moment"):
+        listed = f"v >= {column.type} '0001-01-01' AND v < {column.type} '9999-12-31'"
+    else:
+        listed = "v IS NOT NULL"
+    units = "count(*)" if unit is None else "count(DISTINCT u)"
+    shown = f"{column.reference} AS v" + ("" if unit is None else f", {quote(UNIT_NAME)} AS u")
+    return f"SELECT v, CAST({units} AS BIGINT) FROM (SELECT {shown} FROM {rows}) WHERE {listed} GROUP BY v"  # noqa: S608
 
 
 def _rows(scan: Scan, salt: bytes, stored: Stored) -> str:
