@@ -195,7 +195,8 @@ def with_found(catalog: Catalog, found: Iterable[Discovery]) -> Catalog:
         by_table.setdefault(discovery.path, []).append(discovery)
     if not by_table:
         return catalog
-    return Catalog(tables=tuple(_with_found(table, by_table.get(table.key, ())) for table in catalog.tables))
+    tables = tuple(_with_found(table, by_table.get(table.key, ())) for table in catalog.tables)
+    return replace(catalog, tables=tables)
 
 
 def _with_found(table: Table, found: Iterable[Discovery]) -> Table:

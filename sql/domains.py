@@ -156,6 +156,11 @@ def groups(
     order = attribute.order
     message = f"{asked_by} {column.own_name} needs a declared list of its values: tacit cannot look them up in the data"
     missing = _missing("keys", holder, column, span, message, _group_hint(holder, column))
+    if column.domain is None and not column.expression and column.own_name == holder(column).privacy_unit:
+        raise span.error(
+            DomainError, f"{column.own_name} is the privacy unit: a group would be one unit, which is never shown",
+            "group by it in a derived table and aggregate over that, or group by another column",
+        )  # fmt: skip
     if order is None:
         raise missing
     domain = column.domain
