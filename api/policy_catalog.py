@@ -15,6 +15,7 @@ from tacit.sql.names import folded, meanings
 from .policy import Policy
 from .policy_section import policy_error, suggestion
 from .policy_table import TablePolicy, check_different, declared_table
+from .unit_path import with_unit_paths
 
 if TYPE_CHECKING:
     from tacit.sql import Source, SourceTable
@@ -39,7 +40,7 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
         source.read_public,
     )
     check_different([table.key for table in catalog.tables], "two tables")
-    return catalog
+    return with_unit_paths(catalog, declared, policy.origin)
 
 
 def tables_meant(name: str, tables: Iterable[Table | SourceTable]) -> list[str]:
@@ -72,5 +73,8 @@ def with_versions(catalog: Catalog, source: Source, declared: Mapping[str, str],
     versions = {table: version for name, version in declared.items() for table in tables_meant(name, catalog.tables)}
     stated = [versions.get(t.name) or t.version for t in catalog.tables]
     present = "" if all(stated) else source.version(key)  # one for all tables: asking costs a statement
-    tables = (replace(t, version=name or present) for t, name in zip(catalog.tables, stated, strict=True))
-    return Catalog(tuple(tables), source.read_public)
+    tables = [replace(t, version=name or present) for t, name in zip(catalog.tables, stated, strict=True)]
+    now = {table.key: table for table in tables}
+    paths = [table.unit_path and tuple(replace(s, table=now[s.table.key]) for s in table.unit_path) for table in tables]
+    dated = tuple(replace(table, unit_path=path) for table, path in zip(tables, paths, strict=True))
+    return Catalog(dated, source.read_public)

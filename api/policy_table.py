@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tacit.sql import SourceTable
 
 _MOST_ROWS = 10**9
+ARROW = "->"
+"""Between a key and the table that it leads to, in a privacy unit that a table does not hold itself."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class TablePolicy:
     privacy_unit: str | None = None
     max_rows_per_unit: int = 1
     public: bool = False
+    key: str | None = None
+    """The column by which other tables name its rows, where neither a name nor the schema says it."""
     version: str | None = None
     minimum_frequency: int = 1
     """The least threshold for values that are found (``discover``). It only shows less, so the ledger does not care."""
@@ -39,10 +43,21 @@ class TablePolicy:
         """What of it the guarantee depends on, which the ledger is bound to; defaults are left out."""
         terms: dict[str, Any] = {}
         if self.privacy_unit is not None:
-            terms = {"privacy_unit": folded(self.privacy_unit), "max_rows_per_unit": self.max_rows_per_unit}
+            terms = {"privacy_unit": unit_text(self.privacy_unit), "max_rows_per_unit": self.max_rows_per_unit}
         if self.public:
             terms["public"] = True
+        if self.key is not None:
+            terms["key"] = folded(self.key)
         return terms
+
+
+def unit_text(unit: str) -> str:
+    """A privacy unit as the ledger has it: spaces around arrows make no difference.
+
+    >>> unit_text("OID->orders.cid")
+    'oid -> orders.cid'
+    """
+    return f" {ARROW} ".join(folded(part.strip()) for part in unit.split(ARROW))
 
 
 def read_table(tables: Section, name: str) -> TablePolicy:
@@ -73,6 +88,9 @@ def read_table(tables: Section, name: str) -> TablePolicy:
         )
     if public and unit is not None:
         section.refuse("public", "contradicts privacy_unit", "keep one of the two")
+    key = section.get("key")
+    if key is not None and not isinstance(key, str):
+        section.refuse("key", f"must be a column's name, not {kind(key)}", "write it in quotes")
     version = section.get("version")
     if version is not None and (not isinstance(version, (str, int, dt.date)) or version == ""):
         section.refuse("version", f"must be a string, not {kind(version)}", 'write version = "2025-01"')
@@ -88,6 +106,7 @@ def read_table(tables: Section, name: str) -> TablePolicy:
         privacy_unit=unit,
         max_rows_per_unit=bound if bound is not None else 1,
         public=public,
+        key=key,
         version=None if version is None else str(version),
         minimum_frequency=least,
         columns={
@@ -118,6 +137,7 @@ def declared_table(declared: TablePolicy, table: SourceTable, origin: str) -> Ta
         minimum_frequency=declared.minimum_frequency,
         view=table.view,
         path=table.path,
+        primary_key=table.primary_key,
     )
 
 
@@ -128,7 +148,9 @@ def check_different(keys: list[Any], what: str) -> None:
 
 
 def _unit(unit: str, table: SourceTable, place: Place) -> str:
-    """The privacy unit's column under the database's own spelling."""
+    """The privacy unit's column under the database's own spelling; a path is read when all tables are known."""
+    if ARROW in unit:
+        return unit
     column = next((c for c in table.columns if folded(c.name) == folded(unit)), None)
     if column is None:
         place.refuse(

@@ -12,6 +12,7 @@ from tacit.errors import LimitError
 from .catalog import Catalog, Column, Table
 from .cells import GroupedAggregate
 from .constants import Parameters
+from .derived import identity
 from .parse import Limits
 from .regions import Attribute
 from .scan import Join, SummedColumn
@@ -99,6 +100,11 @@ def _renamed(column: Column, how: str) -> Column:
     return replace(column, name=f"{column.name} {how}", expression=column.reference, inputs=column.stored)
 
 
+def _key(table: Table) -> object:
+    """Equal for equal tables: a computed one has a name that says little."""
+    return table.key if table.rows is None else ("computed", repr(identity(table)))
+
+
 def _order(term: tuple[float, range]) -> tuple[float, int]:
     return term[0], term[1].start
 
@@ -125,12 +131,12 @@ class BatchReader:
 
     def table(self, table: Table) -> TableBatch:
         """What is asked of a table so far."""
-        return self._tables.setdefault(table.key, TableBatch(table, self.catalog.labels))
+        return self._tables.setdefault(_key(table), TableBatch(table, self.catalog.labels))
 
     def joined(self, left: TableBatch, join: Join) -> TableBatch:
         """What is asked of private tables joined."""
         base = left.joined(join)
-        return self._tables.setdefault((base.table.key, base.private), base)
+        return self._tables.setdefault((_key(base.table), base.private), base)
 
     def rows_of(self, table: TableBatch, aggregate: GroupedAggregate) -> range:
         """The numbers of an aggregate's rows; equal aggregates are one."""

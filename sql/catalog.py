@@ -122,6 +122,7 @@ class Table:
     """How the privacy unit is reached, where the table does not hold it; ``privacy_unit`` is then the path in words."""
     unit_key: str = ""
     """The column that the path begins with."""
+    primary_key: tuple[str, ...] = ()
     minimum_frequency: int = 1
     """A value of fewer units is not found, but for noise."""
     found: tuple[tuple[tuple[str, str], Values], ...] = ()

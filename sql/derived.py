@@ -63,8 +63,11 @@ class UnitRows:
 
 
 def identity(table: Table) -> Any:
-    """Equal for equal tables in the same state."""
-    return [folded(table.name), table.version] if table.rows is None else table.rows.identity
+    """Equal for equal tables in the same state, whose rows belong to the same units."""
+    if table.rows is not None:
+        return table.rows.identity
+    way = [[identity(step.table), step.key, step.gives] for step in table.unit_path or ()]
+    return [folded(table.name), table.version, *way]
 
 
 def stored_tables(table: Table, joins: tuple[tuple[str, Join], ...] = ()) -> Iterator[Table]:

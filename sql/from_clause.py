@@ -279,7 +279,7 @@ class RelationReader:
             return self._derived(node.this, alias, node, tables)
         if isinstance(node, exp.Values):
             inner = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.copy()))
-            return self._leaf(public_table(self, inner, alias), alias, node, tables)
+            return self._leaf(public_table(self, inner), alias, node, tables)
         raise self._error(
             UnsupportedSqlError, node, "a query reads tables by name; table functions and files are not supported",
             "write FROM table",
@@ -320,7 +320,7 @@ class RelationReader:
         query = unwrapped(query)
         kind = self.kind(query)
         if kind is Kind.PUBLIC:
-            return self._leaf(self._once(query, lambda: public_table(self, query, alias)), alias, place, tables)
+            return self._leaf(self._once(query, lambda: public_table(self, query)), alias, place, tables)
         if kind is Kind.RELEASED:
             raise self._error(
                 UnsupportedSqlError, place, "a result that is released cannot be joined with private rows",

@@ -120,11 +120,12 @@ class TextWriter:
         return self._named[key]
 
 
-def public_table(reader: RelationReader, query: exp.Expr, alias: str) -> Table:
+def public_table(reader: RelationReader, query: exp.Expr) -> Table:
     """The rows of a query over public tables, as a public table."""
     rows = TextWriter().query(reader, query)
     columns = described(reader, query, rows)
-    return Table(alias, tuple(Column(name, type_) for name, type_ in columns), public=True, rows=rows)
+    name = ", ".join(table.name for _, table in rows.tables) or "values"
+    return Table(name, tuple(Column(name, type_) for name, type_ in columns), public=True, rows=rows)
 
 
 def described(

@@ -169,7 +169,7 @@ def subject_of(scan: Scan | ProductScan) -> str:
 def _table_key(table: Table) -> Any:
     columns = [(column.name, column.type) for column in table.columns]
     described = [folded(table.name), table.version, table.privacy_unit, table.max_rows_per_unit, columns]
-    return described if table.rows is None else [*described, table.rows.identity]
+    return described if table.rows is None and not table.unit_path else [*described, identity(table)]
 
 
 def _column_key(column: Column, joins: dict[str, Join]) -> str:

@@ -180,7 +180,7 @@ class Scan:
         parts += [(label, folded(j.table.name), j.table.version, j.on) for label, j in (*self.private, *self.joins)]
         # So do rows that are computed, and joins with private tables that add columns only.
         tables = (self.table, *(j.table for _, j in (*self.private, *self.joins)))
-        if any(table.rows is not None for table in tables):
+        if any(table.rows is not None or table.unit_path for table in tables):
             parts += [identity(table) for table in tables]
         parts += [("unit", label) for label, j in self.joins if j.unit]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))

@@ -55,6 +55,7 @@ class SourceTable:
     view: str = ""
     path: tuple[str, ...] = ()
     """Schema and name."""
+    primary_key: tuple[str, ...] = ()
 
 
 class Source(Protocol):

@@ -154,7 +154,7 @@ def read_unit_rows(
     assert keys is not None
     relation = reader.read(select, apart=True)
     made = _Maker(reader, relation, keys)
-    table = made.table(select, alias)
+    table = made.table(select)
     leaf = Leaf(table, alias, reader.statement, place)
     tables.leaves.append(leaf)
     inner = Level(reader.statement, [("", {folded(c.name): Named(c.name, leaf, c) for c in table.columns})])
@@ -183,7 +183,7 @@ class _Maker:
         base = relation.base
         self._rows = rows_per_unit(base.table, base.private)
 
-    def table(self, select: exp.Select, alias: str) -> Table:
+    def table(self, select: exp.Select) -> Table:
         base = self._relation.base
         for node in self._keys.nodes:
             self._key(node)
@@ -211,8 +211,9 @@ class _Maker:
             bounded=not self._keys.only,
         )
         unit = next((c.name for n, (c, _) in self._columns.items() if self._holds_unit(n)), UNIT_NAME)
+        named = ", ".join(column.name for column, _ in list(self._columns.values())[: len(self._keys.nodes)])
         return Table(
-            alias,
+            f"{base.table.name} by {named}",
             tuple(column for column, _ in self._columns.values()),
             privacy_unit=unit if base.table.privacy_unit is not None else None,
             max_rows_per_unit=1 if self._keys.only else self._rows,

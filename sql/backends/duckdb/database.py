@@ -144,6 +144,14 @@ class DuckDBSource:
                 self._database,
             )
         }
+        primary_keys = {
+            (schema, table): tuple(names)
+            for schema, table, names in self._run(
+                "SELECT schema_name, table_name, constraint_column_names FROM duckdb_constraints() "
+                "WHERE constraint_type = 'PRIMARY KEY' AND database_name = ?",
+                self._database,
+            )
+        }
         if self._file is not None:
             views.pop(("main", self._file.name), None)
         return tuple(
@@ -152,6 +160,7 @@ class DuckDBSource:
                 tuple(table_columns),
                 views.get((schema, table), ""),
                 (schema, table),
+                primary_keys.get((schema, table), ()),
             )
             for (schema, table), table_columns in tables.items()
         )

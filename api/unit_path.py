@@ -1,0 +1,100 @@
+"""``privacy_unit = "order_id -> orders.customer_id"``: the unit of a table that holds none, reached by keys.
+
+A row belongs to the unit that the row it names belongs to. Several steps may follow each other, as in
+``"line_id -> lines.order_id -> orders.customer_id"``. The column by which a table's rows are named is its own ``key`` in
+the policy, a column of the same name, or the primary key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tacit.sql import Catalog, Table
+from tacit.sql.catalog import UNIT_NAME, KeyStep
+from tacit.sql.dialect import is_joinable, is_key
+from tacit.sql.names import folded
+
+from .policy_section import Place, suggestion
+from .policy_table import ARROW, TablePolicy, unit_text
+
+
+def with_unit_paths(catalog: Catalog, declared: Mapping[str, TablePolicy], origin: str) -> Catalog:
+    """The catalog with every path read; ``declared`` is what the policy says, by the table's name in the database."""
+    tables = [_with_path(table, catalog, declared, Place(origin, f"tables.{table.name}")) for table in catalog.tables]
+    return replace(catalog, tables=tuple(tables))
+
+
+def _with_path(table: Table, catalog: Catalog, declared: Mapping[str, TablePolicy], place: Place) -> Table:
+    if table.privacy_unit is None or ARROW not in table.privacy_unit:
+        return table
+    first, *rest = (part.strip() for part in table.privacy_unit.split(ARROW))
+    key = _column(table, first, place)
+    steps: list[KeyStep] = []
+    before = table, key
+    for text in rest:
+        name, _, column = text.rpartition(".")
+        target = catalog.table(name)
+        if target is None or not column:
+            place.refuse(
+                "privacy_unit",
+                f"leads to {text!r}, which is no column of a table",
+                f'write "{first} {ARROW} table.column"; '
+                + suggestion(name, [other.name for other in catalog.tables if not other.view]),
+            )
+        if target.public or target.view:
+            place.refuse("privacy_unit", f"leads to {target.name}, which holds no units", "name a private table")
+        gives = _column(target, column, place)
+        own = _own_key(target, before[1], declared.get(target.name), place)
+        _check_types(before, (target, own), place)
+        steps.append(KeyStep(target, own, gives))
+        before = target, gives
+    for step_table in (table, *(step.table for step in steps)):
+        if any(folded(c.name).startswith(UNIT_NAME) for c in step_table.columns):
+            place.refuse("privacy_unit", f"needs the name {UNIT_NAME!r}, which is a column here", "rename that column")
+    return replace(table, privacy_unit=unit_text(table.privacy_unit), unit_path=tuple(steps), unit_key=key)
+
+
+def _own_key(table: Table, named: str, declared: TablePolicy | None, place: Place) -> str:
+    """The column of a table that holds what another table names its rows by."""
+    if declared is not None and declared.key is not None:
+        return _column(table, declared.key, place)
+    same = table.column(named)
+    if same is not None:
+        return same.name
+    if len(table.primary_key) == 1:
+        return table.primary_key[0]
+    place.refuse(
+        "privacy_unit",
+        f"does not say by which column the rows of {table.name} are named",
+        f'write key = "…" under [tables.{table.name}]',
+    )
+
+
+def _column(table: Table, name: str, place: Place) -> str:
+    column = table.column(name)
+    if column is None:
+        place.refuse(
+            "privacy_unit", f"names {name!r}, which is no column of {table.name}", _known(table, name)
+        )
+    if not is_key(column.type):
+        place.refuse(
+            "privacy_unit",
+            f"names {column.name}, a column of type {column.type[:40]}, whose values cannot be told apart reliably",
+            "use a column of whole numbers, text, dates or UUIDs",
+        )
+    return column.name
+
+
+def _known(table: Table, name: str) -> str:
+    return suggestion(name, [column.name for column in table.columns])
+
+
+def _check_types(a: tuple[Table, str], b: tuple[Table, str], place: Place) -> None:
+    types: Sequence[str] = [column.type for table, name in (a, b) if (column := table.column(name)) is not None]
+    if not is_joinable(*types):
+        place.refuse(
+            "privacy_unit",
+            f"equates {a[0].name}.{a[1]} with {b[0].name}.{b[1]}, a {types[0]} with a {types[1]}",
+            "give both the same type in the schema",
+        )
