@@ -40,7 +40,7 @@ QUANTILES: tuple[type[exp.Expr], ...] = (
     *(exp.Min, exp.Max, exp.Median, exp.Mode),
     *(exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup),
 )
-AGGREGATES: tuple[type[exp.Expr], ...] = (*LINEAR, exp.Avg, *VARIANCES, *QUANTILES)
+AGGREGATES: tuple[type[exp.Expr], ...] = (*LINEAR, exp.ApproxDistinct, exp.Avg, *VARIANCES, *QUANTILES)
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Atom:
     aggregate: GroupedAggregate
     single: bool = False
     """From a scalar subquery: one number, whatever the groups are."""
+    keys: tuple[tuple[tuple[Predicate, ...], ...], ...] | None = None
+    """For each grouping set the predicates of its groups, where the base is not the one that the groups speak of."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,9 @@ class AggregateReader:
         if isinstance(node, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
             return None
         if isinstance(argument, exp.Distinct):
-            name = type(node).__name__.upper()
             raise self._scope.error(
-                UnsupportedSqlError, node, f"{name}(DISTINCT …) has no bounded, unbiased private answer here",
-                "leave DISTINCT out, or GROUP BY the column and count the groups",
-            )  # fmt: skip
+                UnsupportedSqlError, node, "DISTINCT is not supported here", "leave DISTINCT out"
+            )
         if not isinstance(argument, exp.Expr) or isinstance(argument, exp.Star | exp.Order | exp.Limit):
             raise self._scope.error(UnsupportedSqlError, node, "an aggregate takes one argument", "write SUM(column)")
         return bare(argument)
@@ -291,6 +291,8 @@ def both(*parts: Predicate) -> Predicate:
     return And(conditions) if len(conditions) > 1 else (conditions[0] if conditions else ALWAYS)
 
 
-def keyed(atom: Atom, keys: tuple[tuple[Predicate, ...], ...]) -> GroupedAggregate:
-    """The atom's aggregate for one set of GROUP BY keys."""
+def keyed(atom: Atom, number: int, keys: tuple[tuple[Predicate, ...], ...]) -> GroupedAggregate:
+    """The atom's aggregate for one set of GROUP BY keys, and the set's number."""
+    if atom.keys is not None:
+        keys = atom.keys[number]
     return atom.aggregate if atom.single else replace(atom.aggregate, keys=keys)

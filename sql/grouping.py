@@ -61,7 +61,7 @@ class Groups:
 
     def __init__(self, selection: Selection, bundles: list[Bundle], sets: list[tuple[int, ...]]) -> None:
         self._selection = selection
-        self._bundles = bundles
+        self.bundles = bundles
         self.keys = [key for bundle in bundles for key in bundle.keys]
         self.sets = sets
         """The bundles that each grouping set groups by, by number."""
@@ -72,7 +72,7 @@ class Groups:
     @property
     def sizes(self) -> list[int]:
         """How many groups each grouping set has."""
-        return [math.prod(len(self._bundles[i].groups) for i in chosen) for chosen in self.sets]
+        return [math.prod(len(self.bundles[i].groups) for i in chosen) for chosen in self.sets]
 
     @cached_property
     def values(self) -> GroupList:
@@ -82,14 +82,14 @@ class Groups:
     def _list(self, shown: Callable[[GroupKey, Any], Any]) -> GroupList:
         values = tuple(
             tuple(tuple(map(shown, bundle.keys, combination)) for combination, _ in bundle.groups)
-            for bundle in self._bundles
+            for bundle in self.bundles
         )
-        return GroupList(values, tuple(self.sets), tuple(len(bundle.keys) for bundle in self._bundles))
+        return GroupList(values, tuple(self.sets), tuple(len(bundle.keys) for bundle in self.bundles))
 
     @cached_property
     def predicates(self) -> list[tuple[tuple[Predicate, ...], ...]]:
         """For each grouping set and each of its keys, the predicates of the key's groups."""
-        of_bundle = [tuple(predicate for _, predicate in bundle.groups) for bundle in self._bundles]
+        of_bundle = [tuple(predicate for _, predicate in bundle.groups) for bundle in self.bundles]
         return [tuple(of_bundle[i] for i in chosen) for chosen in self.sets]
 
     @property

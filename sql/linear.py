@@ -11,6 +11,7 @@ from tacit.errors import LimitError, UnsupportedSqlError
 from .aggregate import Form, keyed
 from .constants import is_constant
 from .dialect import to_double
+from .distinct import average_of_distinct, is_distinct, read_distinct
 from .grouping import Groups
 from .selection import Selection, unaliased
 from .statement import bare
@@ -39,6 +40,8 @@ class LinearReader:
     def _read(self, node: exp.Expr) -> Form | None:
         if isinstance(node, exp.Subquery):
             return self._subquery(node)
+        if is_distinct(node) and average_of_distinct(node) is None:
+            return read_distinct(self._selection, self._groups, node)
         if isinstance(node, exp.Filter | exp.Count | exp.CountIf | exp.Sum):
             return self._selection.aggregates(node).linear(node)
         if is_constant(node):
@@ -93,11 +96,11 @@ class LinearReader:
             )  # fmt: skip
         batch = self._selection.batch
         rows: list[int] = []
-        for predicates, size in zip(self._groups.predicates, self._groups.sizes, strict=True):
+        for number, (predicates, size) in enumerate(zip(self._groups.predicates, self._groups.sizes, strict=True)):
             if not size:
                 continue  # a key without values
             numbers = batch.rows(
-                [(weight, batch.rows_of(atom.base, keyed(atom, predicates))) for weight, atom in form.terms]
+                [(weight, batch.rows_of(atom.base, keyed(atom, number, predicates))) for weight, atom in form.terms]
             )
             rows += numbers if len(numbers) == size else list(numbers) * size
         return Linear(tuple(rows), form.offset)

@@ -17,6 +17,7 @@ from . import dialect
 from .aggregate import VARIANCES
 from .constants import is_constant
 from .dialect import EXPRESSIONS, kind_of
+from .distinct import average_of_distinct
 from .grouping import Groups, key_type
 from .linear import LinearReader
 from .quantile import QuantileReader
@@ -92,6 +93,7 @@ class ReleasedReader:
             return exp.Var(this=f"k{key}")
         if isinstance(node, exp.Grouping):
             return leaves.leaf(self._groups.grouping(node))
+        node = average_of_distinct(node) or node
         form = None if is_constant(node) else self._linear.form(node)
         if form is not None and form.terms:
             return leaves.leaf(self._linear.rows(form))

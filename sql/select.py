@@ -8,6 +8,7 @@ from tacit.errors import UnsupportedSqlError
 from . import dialect
 from .arrangement import read_arrangement
 from .batch import BatchReader
+from .distinct import average_of_distinct
 from .from_clause import RelationReader
 from .grouping import Groups, key_type, read_groups
 from .linear import LinearReader
@@ -89,6 +90,7 @@ class _OutputReader:
             return Key(key)
         if isinstance(node, exp.Grouping):
             return self._groups.grouping(node)
+        node = average_of_distinct(node) or node
         form = self._linear.form(node)
         if form is not None and form.terms:
             return self._linear.rows(form)
