@@ -10,6 +10,7 @@ from .dialect import kind_of
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection
 from .statement import bare
+from .subqueries import with_public_values
 from .workload import Arrangement
 
 
@@ -21,7 +22,9 @@ def read_arrangement(selection: Selection, released: ReleasedReader) -> Arrangem
     if args.get("distinct") and args["distinct"].args.get("on"):
         raise selection.error(UnsupportedSqlError, args["distinct"], "DISTINCT ON is not supported", "write DISTINCT")
     leaves = Leaves()
-    having = _condition(args["having"].this, selection, released, leaves) if args.get("having") else ""
+    clause = args.get("having")
+    condition = with_public_values(selection.relations, clause.this) if clause is not None else None
+    having = _condition(condition, selection, released, leaves) if condition is not None else ""
     terms = args["order"].expressions if args.get("order") else []
     order = ", ".join(_ordered(term, selection, released, leaves) for term in terms)
     limit, offset = (_whole(args.get(clause), selection) for clause in ("limit", "offset"))

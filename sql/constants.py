@@ -177,6 +177,12 @@ def bound_literal(node: exp.Placeholder, statement: Statement, params: Parameter
     return _as_literal(_bound(node, statement, params))
 
 
+def constant_literal(value: Any) -> exp.Expr:
+    """A value that DuckDB has given as a literal of the same value."""
+    typed = Constant.of(value)
+    return exp.Null() if typed.kind == "null" else _as_literal(typed)
+
+
 def _as_literal(value: Constant) -> exp.Expr:
     if value.kind in ("date", "timestamp"):
         return exp.cast(exp.Literal.string(str(value.value)), value.kind, dialect=dialect.DUCKDB)

@@ -27,6 +27,7 @@ from .public import public_table
 from .relation import Relation, scope_of, stored_columns
 from .scalar import Scope, scalar
 from .statement import Statement, bare
+from .subqueries import SubqueryReader
 from .unit_rows import is_grouped, read_unit_rows, unit_keys
 
 _CLAUSES = {
@@ -236,9 +237,26 @@ class RelationReader:
         clause = select.args["from_"]
         self._joined(clause.this, list(select.args.get("joins") or []), level, tables)
         where = select.args.get("where")
+        inner = SubqueryReader(self, level, tables)
+        tables.conditions = [(at, inner.without(part) if at is level else part) for at, part in tables.conditions]
         if where is not None:
-            tables.conditions += [(level, part) for part in conjuncts(where.this)]
+            tables.conditions += [(level, inner.without(part)) for part in conjuncts(where.this)]
         return level
+
+    def hidden_item(self, query: exp.Select, alias: str, place: exp.Expr, level: Level, tables: Tables) -> Leaf:
+        """A derived table that no name of the text means; it must be one table."""
+        before = len(tables.leaves)
+        columns = self._derived(query, alias, place, tables)
+        if len(tables.leaves) != before + 1:
+            raise self._error(
+                UnsupportedSqlError, place, "this subquery cannot be looked up", "join a derived table in its place"
+            )
+        level.hidden[alias] = columns
+        return tables.leaves[-1]
+
+    def is_public(self, query: exp.Expr) -> bool:
+        """Whether a query reads public tables alone."""
+        return self.kind(query) is Kind.PUBLIC
 
     def _joined(self, node: exp.Expr, joins: list[exp.Join], level: Level, tables: Tables) -> list[Leaf]:
         leaves = self._item(node, level, tables)

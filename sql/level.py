@@ -73,9 +73,13 @@ class Level:
     items: list[tuple[str, Mapping[str, Named]]] = field(default_factory=list)
     shared: dict[str, Named] = field(default_factory=dict)
     """Columns that USING has made one: what the bare name means."""
+    hidden: dict[str, Mapping[str, Named]] = field(default_factory=dict)
+    """What conditions look up, under names that no text can mean."""
 
     def find(self, node: exp.Column) -> Named:
         """The column that a name means."""
+        if node.table in self.hidden:
+            return self.hidden[node.table][folded(node.name)]
         return find(self.statement, tuple(self.items), self.shared, node)
 
     def leaves(self, node: exp.Expr) -> set[Leaf]:

@@ -82,7 +82,7 @@ class _OutputReader:
     def column(self, item: exp.Expr, place: int) -> OutputColumn:
         """An item, and the name that DuckDB gives it."""
         output = self._output(bare(unaliased(item)), Aliases(place))
-        return OutputColumn(self._selection.output_name(item), output)
+        return OutputColumn(self._selection.output_name(place), output)
 
     def _output(self, node: exp.Expr, aliases: Aliases) -> Output:
         key = self._groups.key(node)

@@ -16,6 +16,7 @@ from .names import folded
 from .relation import Relation
 from .scalar import rendered
 from .statement import Statement, bare
+from .subqueries import with_public_values
 
 _READ = {"expressions", "from_", "where", "group", "with_", "joins", "having", "order", "limit", "offset", "distinct"}
 _CLAUSES = {"sample": "TABLESAMPLE", "laterals": "LATERAL", "windows": "WINDOW", "operation_modifiers": "this modifier"}
@@ -44,9 +45,9 @@ class Selection:
         self.statement = statement
         self.error = statement.error
         self.select = select
-        self.items: list[exp.Expr] = select.expressions
         self._refuse_other_clauses()
         self.relations = outer.with_ctes(select)
+        self.items = [with_public_values(self.relations, item) for item in select.expressions]
         self.relation: Relation | None = None
         """None for a SELECT without FROM."""
         self._aggregates: AggregateReader | None = None
@@ -70,8 +71,9 @@ class Selection:
             raise self.error(UnsupportedSqlError, node, "there is no table to aggregate", "add FROM table")
         return self._aggregates
 
-    def output_name(self, item: exp.Expr) -> str:
+    def output_name(self, place: int) -> str:
         """The name that DuckDB gives to an item of the list."""
+        item = self.select.expressions[place]
         if self.relation is None:
             return self.relations.output_name(item, None)
         return self.relations.output_name(item, self.relation.level, self.relation.column)
