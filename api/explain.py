@@ -120,7 +120,8 @@ class Plan:
         """
         parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
         rows: list[int] = []
-        for index, query in ((i, part) for i, query in enumerate(self.queries) for part in released_parts(query)):
+        released = [(i, part) for i, whole in enumerate(self.queries) for part in released_parts(whole)]
+        for index, query in released:
             labels, names = list(query.labels), numbered([column.name for column in query.columns])
             for name, column in zip(names, query.columns, strict=True):
                 if not is_number(column.output):

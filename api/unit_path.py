@@ -1,8 +1,8 @@
 """``privacy_unit = "order_id -> orders.customer_id"``: the unit of a table that holds none, reached by keys.
 
 A row belongs to the unit that the row it names belongs to. Several steps may follow each other, as in
-``"line_id -> lines.order_id -> orders.customer_id"``. The column by which a table's rows are named is its own ``key`` in
-the policy, a column of the same name, or the primary key.
+``"line_id -> lines.order_id -> orders.customer_id"``. The column by which a table's rows are named is its own ``key``
+in the policy, a column of the same name, or the primary key.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ def _own_key(table: Table, named: str, declared: TablePolicy | None, place: Plac
 def _column(table: Table, name: str, place: Place) -> str:
     column = table.column(name)
     if column is None:
-        place.refuse(
-            "privacy_unit", f"names {name!r}, which is no column of {table.name}", _known(table, name)
-        )
+        place.refuse("privacy_unit", f"names {name!r}, which is no column of {table.name}", _known(table, name))
     if not is_key(column.type):
         place.refuse(
             "privacy_unit",

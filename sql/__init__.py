@@ -4,7 +4,10 @@ The files in the order in which a batch meets them:
 
     parse, statement            the text cut into statements; spans and errors
     query, select               a statement, and one SELECT of it
-    from_clause, joins          which rows it reads (relation: the result)
+    outer, public               what a statement computes from released frames and public tables
+    from_clause, level, joins   which rows it reads, under which names (relation: the result)
+    unit_rows, subqueries       tables of one row for each unit; IN and EXISTS (derived: what is handed over)
+    distinct, public_groups     distinct values as rows; groups that a public table lists
     selection, grouping         what its clauses share, and its groups (group_list: without a list of them)
     linear, aggregate           COUNT and SUM as rows of the workload
     quantile                    MEDIAN, QUANTILE, MIN, MAX and MODE as counts, which are such rows too

@@ -139,8 +139,9 @@ class AggregateReader:
         if isinstance(node, exp.Count) and (argument is None or isinstance(argument, exp.Star)):
             return None
         if isinstance(argument, exp.Distinct):
+            name = type(node).__name__.upper()
             raise self._scope.error(
-                UnsupportedSqlError, node, "DISTINCT is not supported here", "leave DISTINCT out"
+                UnsupportedSqlError, node, f"{name}(DISTINCT …) is not supported", "leave DISTINCT out"
             )
         if not isinstance(argument, exp.Expr) or isinstance(argument, exp.Star | exp.Order | exp.Limit):
             raise self._scope.error(UnsupportedSqlError, node, "an aggregate takes one argument", "write SUM(column)")

@@ -84,9 +84,7 @@ def _rows(selection: Selection, groups: Groups, node: exp.Expr, value: exp.Expr)
         inner.set("where", exp.Where(this=exp.and_(*(exp.Paren(this=c) for c in conditions))))
     present = exp.Not(this=exp.Is(this=exp.column(_VALUE), expression=exp.Null()))
     derived = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("d")))
-    return exp.Select(
-        expressions=[exp.Star()], from_=exp.From(this=derived), where=exp.Where(this=present)
-    )
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=derived), where=exp.Where(this=present))
 
 
 def _keys(relation: Relation, groups: Groups) -> tuple[tuple[tuple[Predicate, ...], ...], ...]:
@@ -94,7 +92,9 @@ def _keys(relation: Relation, groups: Groups) -> tuple[tuple[tuple[Predicate, ..
     number, of_bundle = 0, []
     for bundle in groups.bundles:
         columns = [relation.column(relation.named(exp.column(f"k{number + i}"))) for i in range(len(bundle.keys))]
-        asked = [(key.column, relation.base.attribute(column)) for key, column in zip(bundle.keys, columns, strict=True)]
+        asked = [
+            (key.column, relation.base.attribute(column)) for key, column in zip(bundle.keys, columns, strict=True)
+        ]
         number += len(bundle.keys)
         of_bundle.append(
             tuple(

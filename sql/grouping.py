@@ -197,6 +197,8 @@ def _bundles(selection: Selection, keys: list[GroupKey]) -> list[Bundle]:
     for key in keys:
         assert selection.relation is not None
         owner = public_owner(selection.relation, key.column)
+        if selection.batch.catalog.read_public is None:  # no database at hand: what is declared must do
+            owner = None
         together.setdefault(key if owner is None else owner, []).append(key)
     return [
         _bundle(selection, *found) if len(found) == 1 else _combinations(selection, found)

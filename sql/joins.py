@@ -190,7 +190,7 @@ class Attacher:
         if outer and len(pairs) < len(self._tables.outer[leaf]):
             raise self._error(
                 leaf, "an outer join equates columns and says nothing else",
-                f"filter it before it is joined: LEFT JOIN (SELECT … FROM {leaf.table.name} WHERE …) ON …",
+                f"filter {leaf.table.name} before it is joined, in a derived table: LEFT JOIN (SELECT … WHERE …) ON …",
             )  # fmt: skip
         on = tuple((foreign.reference, _own(named).name) for foreign, named in sides)
         after = frozenset(label for foreign, _ in sides for label in foreign.labels)
@@ -286,7 +286,7 @@ class Attacher:
             self._attach_columns(self.base, leaf, on, after, reads, inner=not outer, unit=True)
         elif outer:
             raise self._error(
-                leaf, f"{leaf.alias} has several rows for a unit, and such private tables are joined by inner joins only",
+                leaf, f"{leaf.alias} has several rows for a unit, and such tables are joined by inner joins only",
                 "write JOIN",
             )  # fmt: skip
         else:

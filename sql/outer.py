@@ -1,8 +1,8 @@
 """Statements that compute with released results: SELECT over groups, joins and windows of them, set operations.
 
-Every SELECT inside that aggregates private rows is a query of its own, released as a frame. The rest of the statement is
-run over those frames, and over public tables, after the release: post-processing, which costs nothing. A statement over
-public tables alone is the same without a release.
+Every SELECT inside that aggregates private rows is a query of its own, released as a frame. The rest of the statement
+is run over those frames, and over public tables, after the release: post-processing, which costs nothing. A statement
+over public tables alone is the same without a release.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class _Parts:
 
     def _windowed(self, reader: RelationReader, select: exp.Select) -> exp.Expr:
         """Aggregates and keys are released; windows, QUALIFY and what follows are computed over them."""
-        nodes = group_nodes(select, reader.level(select, Tables()))
+        level = reader.level(select, Tables())
+        nodes = group_nodes(select, level)
         if nodes is None:
             raise self.statement.error(
                 UnsupportedSqlError, select, "ROLLUP, CUBE and GROUPING SETS do not go with window functions",
@@ -139,7 +140,7 @@ class _Parts:
             value = select.args.get(clause)
             first.set(clause, None)
             last.set(clause, _replaced_all(value, columns))
-        last.set("expressions", _items(reader, select, columns))
+        last.set("expressions", _items(reader, select, columns, level))
         last.set("from_", exp.From(this=exp.to_table(self._part(reader, first))))
         return last
 
@@ -169,7 +170,8 @@ def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | Non
         return None
     branches = _branches(behind[1])
     names = [item.alias_or_name for item in branches[0].expressions]
-    nodes, found = _grouped_by(reader, select, names), list(dict.fromkeys(aggregates_of(select)))
+    level = Level(reader.statement, [("", {folded(name): Named(name) for name in names})])
+    nodes, found = group_nodes(select, level), list(dict.fromkeys(aggregates_of(select)))
     partial = all(isinstance(_core(n), _PARTIAL) and not isinstance(_core(n).this, exp.Distinct) for n in found)
     if nodes is None or not partial or not found or "" in names or any(map(_is_star, branches[0].expressions)):
         return None
@@ -195,18 +197,12 @@ def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | Non
     outer = exp.Select(
         from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts"))))
     )
-    outer.set("expressions", _items(reader, select, columns))
+    outer.set("expressions", _items(reader, select, columns, level))
     outer.set("group", exp.Group(expressions=[columns[bare(node)].copy() for node in nodes]) if nodes else None)
     for clause in ("having", "order", "limit", "offset", "distinct"):
         value = select.args.get(clause)
         outer.set(clause, replaced(value, columns) if isinstance(value, exp.Expr) else value)
     return outer
-
-
-def _grouped_by(reader: RelationReader, select: exp.Select, names: list[str]) -> list[exp.Expr] | None:
-    """What a SELECT groups by, where the names of the columns that it reads are known."""
-    level = Level(reader.statement, [("", {folded(name): Named(name) for name in names})])
-    return group_nodes(select, level)
 
 
 def _partial_select(
@@ -237,13 +233,15 @@ def _combined(core: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
     return total
 
 
-def _items(reader: RelationReader, select: exp.Select, columns: Mapping[exp.Expr, exp.Expr]) -> list[exp.Expr]:
+def _items(
+    reader: RelationReader, select: exp.Select, columns: Mapping[exp.Expr, exp.Expr], level: Level
+) -> list[exp.Expr]:
     """The items of a SELECT list with columns in place of what is listed, under the names that they had."""
     items = []
     for item in select.expressions:
         node = item.this if isinstance(item, exp.Alias) else item
         column = bare(node)
-        name = item.alias or (column.name if isinstance(column, exp.Column) else reader.output_name(item, None))
+        name = item.alias or (column.name if isinstance(column, exp.Column) else reader.output_name(item, level))
         items.append(exp.alias_(replaced(node, columns), name, quoted=True))
     return items
 

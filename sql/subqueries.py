@@ -61,7 +61,9 @@ class SubqueryReader:
         query = _select(node.args["query"])
         subject = self._replaced(node.this)
         if query is None or len(query.expressions) != 1:
-            raise self._error(UnsupportedSqlError, node, "IN takes a SELECT of one column", "write IN (SELECT column …)")
+            raise self._error(
+                UnsupportedSqlError, node, "IN takes a SELECT of one column", "write IN (SELECT column …)"
+            )
         values = _public_rows(self._reader, query, _MOST_VALUES + 1)
         if values is not None and len(values) <= _MOST_VALUES:
             if not values:
@@ -100,7 +102,9 @@ class SubqueryReader:
                 "equate a column inside with one outside",
             )  # fmt: skip
         keys = query.copy()
-        keys.set("expressions", [exp.alias_(own.copy(), f"tacit key {i}", quoted=True) for i, (_, own) in enumerate(pairs)])
+        keys.set(
+            "expressions", [exp.alias_(own.copy(), f"tacit key {i}", quoted=True) for i, (_, own) in enumerate(pairs)]
+        )
         keys.set("where", exp.Where(this=exp.and_(*(part.copy() for part in rest))) if rest else None)
         keys.set("distinct", exp.Distinct())
         alias = f"tacit lookup {len(self._level.hidden)}"
@@ -157,7 +161,10 @@ def public_value(reader: RelationReader, node: exp.Subquery) -> exp.Expr | None:
         return None
     if len(rows) > 1 or (rows and len(rows[0]) != 1):
         raise reader.statement.error(
-            UnsupportedSqlError, node, "a subquery in an expression gives one value", "let it have one row and one column"
+            UnsupportedSqlError,
+            node,
+            "a subquery in an expression gives one value",
+            "let it have one row and one column",
         )
     return exp.Paren(this=constant_literal(rows[0][0] if rows else None))
 
@@ -185,4 +192,3 @@ def with_public_values(reader: RelationReader, node: exp.Expr) -> exp.Expr:
         return (public_value(reader, part) or part) if isinstance(part, exp.Subquery) else part
 
     return node.copy().transform(replaced)
-

@@ -1,4 +1,4 @@
-"""Derived tables that group private rows by the privacy unit: tables of one row for each unit, or for each unit and key.
+"""Derived tables that group private rows by the privacy unit: tables of one row for each unit, or each unit and key.
 
 What is computed for a unit comes from that unit's rows alone, so counts and sums over such a table are as private as
 those over any other: see ``UnitRows``. A table of distinct values is the same without aggregates and without the unit.

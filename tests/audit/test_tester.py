@@ -123,7 +123,7 @@ def test_flags_a_seed_that_is_used_again(broken: bool, monkeypatch: pytest.Monke
 @BROKEN
 def test_flags_a_unit_without_bound(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        seams.replace(monkeypatch, "bounded", lambda table, salt, stored, wanted: stored(table, wanted))
+        seams.replace(monkeypatch, "bounded", lambda table, salt, stored, wanted, **_: stored(table, wanted))
     assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5)) == broken
 
 

@@ -11,7 +11,19 @@ from pathlib import Path
 
 import pytest
 from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
-from tacit.sql.workload import Arrangement, Computed, Linear, Mode, Output, PublicValues, Quantile, Ratio, Stacked
+from tacit.sql.workload import (
+    Arrangement,
+    Computed,
+    Linear,
+    Mode,
+    OuterQuery,
+    Output,
+    PublicValues,
+    Quantile,
+    Query,
+    Ratio,
+    Stacked,
+)
 
 HERE = Path(__file__).parent / "golden"
 CATALOG = Catalog(
@@ -61,7 +73,9 @@ def shown(workload: Workload) -> str:
     lines = []
     for scan in workload.scans:
         for label, join in (*scan.private, *scan.joins):
-            on = " and ".join(f"{left} = {label}.{key}" for left, key in join.on)
+            on = " and ".join(
+                [f"{left} = {label}.{key}" for left, key in join.on] + (["the unit"] if join.unit else [])
+            )
             lines.append(f"{scan.table.name}: joined with {join.table.name} as {label} on {on}")
         for regions in scan.regions:
             labels = "; ".join(regions.label(i) for i in range(regions.count))
@@ -71,12 +85,30 @@ def shown(workload: Workload) -> str:
     lines += [f"cell {i}: {cell.table}: {cell.label}" for i, cell in enumerate(workload.cells)]
     for q, query in enumerate(workload.queries):
         lines += ["", f"query {q}: {query.sql}"]
-        for g, group in enumerate(query.groups):
-            for column in query.columns:
-                lines += output(workload, f"  {group or ''} {column.name} = ".replace("  ", " "), column.output, g)
-        if query.arrangement is not None:
-            lines += arrangement(workload, query.arrangement)
+        if isinstance(query, OuterQuery):
+            lines += outer(workload, query)
+            continue
+        lines += released(workload, query)
     return "\n".join(lines) + "\n"
+
+
+def released(workload: Workload, query: Query) -> list[str]:
+    lines = []
+    for g, group in enumerate(query.groups):
+        for column in query.columns:
+            lines += output(workload, f"  {group or ''} {column.name} = ".replace("  ", " "), column.output, g)
+    return lines + (arrangement(workload, query.arrangement) if query.arrangement is not None else [])
+
+
+def outer(workload: Workload, query: OuterQuery) -> list[str]:
+    lines = [f" {name}: {table.name}" for name, table in query.query.tables]
+    lines += [f" {name}: {text}" for name, text in query.query.ctes]
+    lines += [f" computes {query.query.text}"]
+    for part in query.parts:
+        lines += [f" {part.name}:", *released(workload, part.query)]
+        if part.present is not None:
+            lines += [f"  present {combination(workload, row)}" for row in part.present.rows]
+    return lines
 
 
 def output(workload: Workload, name: str, result: Output, g: int) -> list[str]:

@@ -305,7 +305,8 @@ def test_a_table_of_few_cells_has_both_forms_and_one_of_many_a_product_alone() -
 )
 def test_groups_are_listed_without_a_list(sets: tuple[tuple[int, ...], ...]) -> None:
     values = ((1, None), ("a", "b", "c"), (True,))
-    groups = GroupList(values, sets)
+    bundles = tuple(tuple((value,) for value in listed) for listed in values)
+    groups = GroupList(bundles, sets, (1, 1, 1))
     listed = [
         group
         for chosen in sets
@@ -313,7 +314,8 @@ def test_groups_are_listed_without_a_list(sets: tuple[tuple[int, ...], ...]) -> 
     ]
     assert list(groups) == listed == [groups[i] for i in range(len(groups))] == groups[:]
     assert groups[-1] == listed[-1] and groups[1:3] == listed[1:3]
-    assert groups == GroupList(values, sets) and hash(groups) == hash(GroupList(values, sets))
+    again = GroupList(bundles, sets, (1, 1, 1))
+    assert groups == again and hash(groups) == hash(again)
     for key in range(3):
         distinct, codes = groups.column(key)
         assert [distinct[code] for code in codes] == [group[key] for group in listed]

@@ -34,7 +34,10 @@ def close(answer: Hashable, expected: Hashable, tolerance: float) -> bool:
 def compare(asked: Asked, workload: Workload, source: Source, database: duckdb.DuckDBPyConnection) -> bool:
     """Whether DuckDB had an answer; fails where the two differ."""
     try:
-        expected = [tuple(map(plain, row)) for row in database.execute(asked.truth, asked.params).fetchall()]
+        with database.cursor() as cursor:
+            # b - 1 <> -1 becomes b <> 0 in DuckDB's optimizer, which then has an answer where b - 1 has none
+            cursor.execute("SET SESSION enable_optimizer = false")
+            expected = [tuple(map(plain, row)) for row in cursor.execute(asked.truth, asked.params).fetchall()]
     except duckdb.Error:
         return False  # a value that DuckDB itself stumbles over; tacit takes it as NULL
     ours = [tuple(map(plain, row)) for row in exact_rows(workload, source)]

@@ -1,7 +1,7 @@
 """A DuckDB of its own for queries over public tables and released frames. It holds copies of those and nothing else.
 
-So whatever an analyst's text asks, there is no private row that it could read; and it runs with DuckDB's optimizer, which
-the scans of private rows do without.
+So whatever an analyst's text asks, there is no private row that it could read; and it runs with DuckDB's optimizer,
+which the scans of private rows do without.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Fetch = Callable[[Table, Sequence[str]], pd.DataFrame]
 
 
 def portable(columns: Columns) -> str:
-    """A SELECT list that brings columns over to another DuckDB without a change: whole numbers, and texts of the rest."""
+    """A SELECT list that brings columns over to another DuckDB without a change: whole numbers, texts of the rest."""
     return ", ".join(
         quote(name) if is_joinable(type_, "BIGINT") else f"CAST({quote(name)} AS VARCHAR) AS {quote(name)}"
         for name, type_ in columns

@@ -256,3 +256,28 @@ SELECT mode(state) FILTER (WHERE urgent) FROM visits
 
 -- name: an ordered quantile from the greatest value
 SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY nights // 10 DESC) FROM stays
+
+-- name: a comma join with a public table first
+SELECT count(*) FROM hospitals h, visits v WHERE h.id = v.age AND h.city = 'Troy' AND v.urgent
+
+-- name: one row for each unit
+SELECT count(*) FROM (SELECT pid, count(*) AS n FROM stays WHERE nights > 2 GROUP BY pid) WHERE n >= 2
+
+-- name: distinct units and distinct values
+SELECT count(DISTINCT pid), count(DISTINCT nights) FROM stays
+
+-- name: whether another table has a row of the unit
+SELECT count(*) FROM patients p WHERE NOT EXISTS (SELECT 1 FROM stays s WHERE s.pid = p.pid AND s.nights > 9)
+
+-- name: a select over released groups is one select
+SELECT mood, n FROM (SELECT mood, count(*) AS n FROM visits GROUP BY mood) WHERE n > 3 ORDER BY n DESC
+
+-- name: an average of released groups
+SELECT avg(n) AS mean FROM (SELECT mood, count(*) AS n FROM visits GROUP BY mood)
+
+-- name: a window over groups
+SELECT mood, rank() OVER (ORDER BY count(*) DESC) AS place FROM visits GROUP BY mood
+
+-- name: rows of two selects one below the other
+SELECT m, sum(x) AS total FROM (SELECT mood AS m, age AS x FROM visits WHERE urgent UNION ALL SELECT mood, age FROM visits) AS u
+GROUP BY m
