@@ -68,8 +68,8 @@ class TableBatch:
         stored = None if column.expression else self.holder(column).column(column.own_name)
         if stored is None:
             return column
-        public = column.label in self.joins.values()
-        return replace(column, nullable=stored.nullable or public, domain=stored.domain)
+        optional = {label for label, join in self.private if join.outer} | set(self.joins.values())
+        return replace(column, nullable=stored.nullable or column.label in optional, domain=stored.domain)
 
     def holder(self, column: Column) -> Table:
         """The table that a stored column belongs to: the base, or what is joined to it."""

@@ -57,7 +57,7 @@ class UnitRows:
     @property
     def identity(self) -> Any:
         """Equal for the same rows of the same state of the tables."""
-        joins = [[label, identity(j.table), j.on, j.unit] for label, j in (*self.private, *self.joins)]
+        joins = [[label, identity(j.table), j.on, j.unit, j.outer] for label, j in (*self.private, *self.joins)]
         units = [self.table.privacy_unit, self.table.max_rows_per_unit]
         return ["rows", identity(self.table), units, joins, self.where, self.keys, self.columns, self.bounded]
 

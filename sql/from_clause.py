@@ -220,9 +220,9 @@ class RelationReader:
             reader = RelationReader(
                 self.batch, statement, schema=table.path[0] if table.path else MAIN, memory=self.memory
             )
-            for node in list(statement.tree.find_all(exp.Anonymous)):
-                if str(node.this).lower() == "count_star":  # what DuckDB makes of count(*) in the text of a view
-                    node.replace(exp.Count(this=exp.Star()))
+            for call in list(statement.tree.find_all(exp.Anonymous)):
+                if str(call.this).lower() == "count_star":  # what DuckDB makes of count(*) in the text of a view
+                    call.replace(exp.Count(this=exp.Star()))
             self.memory.views[table.key] = statement.tree, reader
         return self.memory.views[table.key]
 

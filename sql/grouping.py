@@ -24,6 +24,7 @@ from .predicate import Predicate
 from .public_groups import is_listed, listed_public, numbered_combinations, public_key, public_owner
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
+from .unit_rows import aggregates_of
 from .workload import PublicValues
 
 _MOST_CUBED = 15
@@ -166,6 +167,8 @@ def read_groups(selection: Selection) -> Groups:
 
 def _keys(selection: Selection, clause: exp.Expr | None) -> list[GroupKey]:
     nodes: list[exp.Expr] = []
+    if clause is None and selection.select.args.get("distinct") and not aggregates_of(selection.select):
+        nodes = [unaliased(item) for item in selection.items]  # DISTINCT groups by all that it shows
     if clause is not None and clause.args.get("all"):
         nodes = [item for item in selection.items if not item.find(*AGGREGATES, exp.Grouping, exp.Subquery)]
     elif clause is not None:

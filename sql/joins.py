@@ -284,13 +284,8 @@ class Attacher:
             after = tuple(label for foreign, _ in rest for label in foreign.labels)
             reads = frozenset(c.name for foreign, _ in rest for c in foreign.stored)
             self._attach_columns(self.base, leaf, on, after, reads, inner=not outer, unit=True)
-        elif outer:
-            raise self._error(
-                leaf, f"{leaf.alias} has several rows for a unit, and such tables are joined by inner joins only",
-                "write JOIN",
-            )  # fmt: skip
         else:
-            self._product(leaf, sides)
+            self._product(leaf, sides, outer=outer)
         self._used |= {id(node) for (_, node), _, _ in pairs}
 
     def _is_unit(self, column: Column) -> bool:
@@ -304,7 +299,7 @@ class Attacher:
                 return path[0].table.key == leaf.table.key and path[0].key == _own(named).name
         return False
 
-    def _product(self, leaf: Leaf, sides: Sequence[tuple[Column, Named]]) -> None:
+    def _product(self, leaf: Leaf, sides: Sequence[tuple[Column, Named]], *, outer: bool) -> None:
         """Every pair of a unit's rows in both tables: a base of its own."""
         joined = {label for label, _ in self.base.private}
         direct = all(not foreign.expression and foreign.label in {"", *joined} for foreign, _ in sides)
@@ -315,11 +310,13 @@ class Attacher:
             )  # fmt: skip
         reads = frozenset(foreign.name for foreign, _ in sides)
         on = tuple((foreign.name, _own(named).name) for foreign, named in sides)
-        join = Join(leaf.table, on, reads=reads)
+        join = Join(leaf.table, on, reads=reads, outer=outer)
         self.base = self.base.joined(join) if self._apart else self._batch.joined(self.base, join)
         label = self.base.private[-1][0]
-        self._columns[leaf] = {folded(c.name): c.of(label) for c in leaf.table.columns}
-        self._note_unit(leaf, label)
+        own = {folded(c.name): c.of(label) for c in leaf.table.columns}
+        self._columns[leaf] = {n: replace(c, nullable=True) for n, c in own.items()} if outer else own
+        if not outer:
+            self._note_unit(leaf, label)
 
     def _error(self, leaf: Leaf, message: str, hint: str) -> SqlError:
         return leaf.statement.error(UnsupportedSqlError, leaf.place, message, hint)

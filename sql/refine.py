@@ -162,7 +162,7 @@ def subject_of(scan: Scan | ProductScan) -> str:
 
     Public tables joined to it add columns and no row, so they are no part of it.
     """
-    private = [(label, _table_key(join.table), join.on) for label, join in scan.private]
+    private = [(label, _table_key(j.table), j.on, *(["outer"] if j.outer else [])) for label, j in scan.private]
     return hashlib.sha256(_key(_table_key(scan.table), private).encode()).hexdigest()
 
 

@@ -30,6 +30,8 @@ class Join:
     """The labels of joined tables that the left sides come from."""
     reads: frozenset[str] = frozenset()
     """The stored columns that the left sides are computed from."""
+    outer: bool = False
+    """Of private tables with several rows for a unit: whether a row without a match stays, once."""
     unit: bool = False
     """Whether the table is private: then it is joined on the privacy unit too, one row for each unit and key."""
 
@@ -79,7 +81,8 @@ class Scan:
     unit moves it by at most ``rows_per_unit`` times that. A public table is joined on a key of its own, so it adds
     columns and no row. So does a private one of which each row of the base matches at most one (``Join.unit``): it is
     joined on the unit, so what it adds to a unit's rows comes from that unit. Other private tables are bounded one by
-    one and then joined on the unit itself, so a unit has at most the product of their bounds.
+    one and then joined on the unit itself, so a unit has at most the product of their bounds; a row that stays without
+    a match is one, where it could have had more.
     """
 
     table: Table
@@ -183,6 +186,7 @@ class Scan:
         if any(table.rows is not None or table.unit_path for table in tables):
             parts += [identity(table) for table in tables]
         parts += [("unit", label) for label, j in self.joins if j.unit]
+        parts += [("outer", label) for label, j in self.private if j.outer]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()

@@ -46,7 +46,8 @@ class _SelectReader:
         columns = tuple(outputs.column(item, place) for place, item in enumerate(selection.items))
         arrangement = read_arrangement(selection, outputs.released)
         used = [column.output for column in columns] + list(arrangement.leaves if arrangement is not None else ())
-        if selection.relation is not None and all(isinstance(output, Key | PublicValues) for output in used):
+        asks_nothing = all(isinstance(output, Key | PublicValues) for output in used)
+        if selection.relation is not None and asks_nothing and not groups.keys:
             raise selection.error(
                 UnsupportedSqlError, selection.select, "this query aggregates nothing", "add COUNT(*), SUM(…) or AVG(…)"
             )

@@ -27,7 +27,7 @@ BAD_SQL = [
     ("SELECT count(agee) FROM visits", "UnknownNameError"),
     ("SELECT sum(bill) FROM visits", "DomainError"),
     ("SELECT bill, count(*) FROM visits GROUP BY bill", "DomainError"),
-    ("SELECT max(age) FROM visits", "UnsupportedSqlError"),
+    ("SELECT string_agg(state) FROM visits", "UnsupportedSqlError"),
     ("DROP TABLE visits", "UnsupportedSqlError"),
     ("SELECT count(*) FROM visits WHERE age < ?", "ParameterError"),
     ("SELECT * FROM visits", "UnsupportedSqlError"),

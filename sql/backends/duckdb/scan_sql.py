@@ -97,7 +97,8 @@ def _joined(
         kept = _bounded(join.table, salt, stored, wanted, most=most)
         other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {kept})"  # noqa: S608
         on = " AND ".join(f"{quote(left)} = {quote(f'{label}.{key}')}" for left, key in join.on)
-        rows = f"(SELECT * FROM {rows} JOIN {other} ON {on})"  # noqa: S608
+        kind = "LEFT JOIN" if join.outer else "JOIN"
+        rows = f"(SELECT * FROM {rows} {kind} {other} ON {on})"  # noqa: S608
     for label, join in joins:
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
         equal = [f"{left} = {quote(f'{label}.{key}')}" for left, key in join.on]
