@@ -213,7 +213,7 @@ class Attacher:
         unit: bool,
     ) -> None:
         """Join a table that adds columns and no row."""
-        label = base.join(Join(leaf.table, on, frozenset(after), reads, unit))
+        label = base.join(Join(leaf.table, on, after=frozenset(after), reads=reads, unit=unit))
         own = {folded(c.name): c.of(label) for c in leaf.table.columns}
         if not inner:  # where there is no match, they are NULL whatever the table declares
             own = {name: replace(column, nullable=True) for name, column in own.items()}

@@ -30,10 +30,10 @@ class Join:
     """The labels of joined tables that the left sides come from."""
     reads: frozenset[str] = frozenset()
     """The stored columns that the left sides are computed from."""
-    outer: bool = False
-    """Of private tables with several rows for a unit: whether a row without a match stays, once."""
     unit: bool = False
     """Whether the table is private: then it is joined on the privacy unit too, one row for each unit and key."""
+    outer: bool = False
+    """Of private tables with several rows for a unit: whether a row without a match stays, once."""
 
 
 @dataclass(frozen=True)
