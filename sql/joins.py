@@ -24,7 +24,7 @@ from .names import folded
 from .predicate import ALWAYS, And, ColumnQuestion, Predicate
 from .regions import IS_NULL, NOT_NULL
 from .scalar import Scope, scalar
-from .scan import Join
+from .scan import Join, join_reads
 from .statement import bare
 
 Condition = tuple[Level, exp.Expr]
@@ -374,7 +374,8 @@ def _with_declared(column: Column, declared: Column | None) -> Column:
 
 def _units(table: Table, rows: UnitRows) -> Table:
     """The units that have any row in the tables behind some rows, a row for each."""
-    every = replace(rows, where=(), keys=rows.keys[:1], columns=(), joins=(), reads=frozenset())
+    reads = frozenset(name for label, join in rows.private for name in join_reads(label, join))
+    every = replace(rows, where=(), keys=rows.keys[:1], columns=(), joins=(), reads=reads)
     return replace(table, name=f"units of {rows.table.name}", columns=(), rows=every)
 
 

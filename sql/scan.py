@@ -55,6 +55,11 @@ class SummedColumn:
         return self.column.name
 
 
+def join_reads(label: str, join: Join) -> set[str]:
+    """The stored columns that a join compares, as the scan calls them."""
+    return {*join.reads, *(f"{label}.{column}" for _, column in join.on)}
+
+
 def rows_per_unit(table: Table, private: tuple[tuple[str, Join], ...]) -> int:
     """At most so many rows of one privacy unit are in a table that private ones are joined to."""
     if table.privacy_unit is None:
@@ -118,8 +123,7 @@ class Scan:
         """The stored columns that it needs, as the scan calls them."""
         names = {c.name for column in self.computed for c in column.stored}
         for label, join in (*self.private, *self.joins):
-            names |= join.reads
-            names |= {f"{label}.{column}" for _, column in join.on}
+            names |= join_reads(label, join)
         return frozenset(names)
 
     @property

@@ -21,7 +21,7 @@ from .joins import Tables, conjuncts
 from .level import Leaf, Level, Named
 from .names import folded
 from .scalar import Scope, scalar
-from .scan import rows_per_unit
+from .scan import join_reads, rows_per_unit
 from .statement import bare
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class _Maker:
             where,
             tuple(keys),
             tuple(columns),
-            frozenset(self._reads).union(*(_join_reads(label, join) for label, join in (*base.private, *joins))),
+            frozenset(self._reads).union(*(join_reads(label, join) for label, join in (*base.private, *joins))),
             whole=self._keys.whole,
             bounded=not self._keys.only,
         )
@@ -340,7 +340,3 @@ class _Maker:
 def _condition(column: Column) -> str:
     """A filter as SQL: what marks a match is TRUE or NULL."""
     return column.reference
-
-
-def _join_reads(label: str, join: Any) -> set[str]:
-    return {*join.reads, *(f"{label}.{key}" for _, key in join.on)}
