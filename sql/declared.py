@@ -72,6 +72,11 @@ def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> 
     return Values(dialect.distinct(values)), None in values
 
 
+def is_listed(column: Column) -> bool:
+    """Whether all values of a stored column are declared."""
+    return _listed(column) is not None
+
+
 def _listed(column: Column) -> tuple[Any, ...] | None:
     """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
     order = ordering(column.type)
