@@ -248,8 +248,9 @@ def _group_hint(holder: Holder, column: Column) -> str:
     for stored in column.stored:
         table, home = _home(holder, stored)
         if _is_declarable(table, home) and not (column.expression and is_listed(stored)):
-            example = _list_example(home, computed=bool(column.expression) or stored.type != home.type)
-            return f"{_place(table, home)} = {example}"
+            if kind_of(home.type) == "text" and stored is not home:  # what is computed of it has no group of all others
+                return f"{_place(table, home)} = {_list_example(home, computed=True)}"
+            return f"{_place(table, home)} = {_list_example(home, computed=bool(column.expression))}"
     return "group by a CASE between constants, which lists its own groups"
 
 
@@ -280,4 +281,6 @@ def _list_example(column: Column, *, computed: bool) -> str:
 
 def _toml_key(name: str) -> str:
     bare = name.replace("_", "").replace("-", "")
-    return name if bare.isascii() and bare.isalnum() else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return (
+        name if bare.isascii() and bare.isalnum() else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    )

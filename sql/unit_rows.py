@@ -226,6 +226,8 @@ class _Maker:
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """An expression over the derived table's own columns."""
         bared = bare(node)
+        if isinstance(bared, exp.IgnoreNulls):  # sqlglot reads any_value(x) as any_value(x IGNORE NULLS), which it is
+            bared = bare(bared.this)
         if bared in self._columns:
             return exp.column(self._columns[bared][0].name, quoted=True)
         if isinstance(bared, exp.Column):
@@ -345,7 +347,9 @@ class _Maker:
         if isinstance(core, exp.Avg):
             count = f"count({column.reference}){where}"
             reach = None if ends is None else Range(*ends)
-            self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE) / nullif({count}, 0)", True, reach, *read, origin=origin)
+            self._put(
+                node, "DOUBLE", f"CAST({total} AS DOUBLE) / nullif({count}, 0)", True, reach, *read, origin=origin
+            )
             return
         wide = None if ends is None else Range(min(0, self._rows * ends[0]), max(0, self._rows * ends[1]))
         self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE)", True, wide, *read, origin=origin)
