@@ -26,7 +26,7 @@ def read_arrangement(selection: Selection, released: ReleasedReader) -> Arrangem
     condition = with_public_values(selection.relations, clause.this) if clause is not None else None
     having = _condition(condition, selection, released, leaves) if condition is not None else ""
     terms = args["order"].expressions if args.get("order") else []
-    order = ", ".join(_ordered(term, selection, released, leaves) for term in terms)
+    order = ", ".join(_ordered(term, selection, released, leaves) for term in _terms(terms, selection))
     limit, offset = (_whole(args.get(clause), selection) for clause in ("limit", "offset"))
     return Arrangement(tuple(leaves.numbers), having, order, limit, offset or 0, bool(args.get("distinct")))
 
@@ -40,6 +40,14 @@ def _condition(node: exp.Expr, selection: Selection, released: ReleasedReader, l
             TypeMismatchError, node, f"HAVING takes a condition, and this is a {type_}", "write HAVING count(*) > 0"
         )
     return sql
+
+
+def _terms(terms: list[exp.Expr], selection: Selection) -> list[exp.Expr]:
+    """ORDER BY ALL is by every item of the SELECT list, from left to right."""
+    if len(terms) != 1 or not isinstance(terms[0].this, exp.Var) or terms[0].this.name != "ALL":
+        return terms
+    numbers = (exp.Literal.number(i + 1) for i in range(len(selection.items)))
+    return [exp.Ordered(**{**terms[0].args, "this": number}) for number in numbers]
 
 
 def _ordered(term: exp.Expr, selection: Selection, released: ReleasedReader, leaves: Leaves) -> str:

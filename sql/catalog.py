@@ -61,6 +61,8 @@ class Column:
     """The joined table that holds a stored column; empty for the base."""
     recast: bool = False
     """Whether the scan must cast the stored column to ``type``, because the type that it is stored with is private."""
+    origin: tuple[Table, Column] | None = field(default=None, compare=False, repr=False)
+    """The stored column whose values are those of a computed table's column, and its table: for hints and discovery."""
 
     @property
     def reference(self) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
-from . import dialect
+from . import dialect, steps
 from .catalog import Column, Range, Values
 from .constants import is_constant
 from .dialect import kind_of, ordering
@@ -40,7 +41,8 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
 
     Known are: the results of a CASE between constants; the one value of an expression without columns; conditions;
     and any expression over columns whose own values are declared, which is then evaluated on all of them, and on NULL
-    where a column can be NULL.
+    where a column can be NULL. Of a range that is too fine to list, an expression that goes in steps (``steps.py``) is
+    evaluated once for each.
     """
     if isinstance(node, exp.Case | exp.If):
         results = [result for _, result in case_branches(node)]
@@ -51,13 +53,35 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
         return None if only is None else (Values(dialect.distinct(only[:1])), only[0] is None)
     if kind_of(column.type) == "truth":
         return Values((False, True)), True
-    lists = [_listed(c) for c in column.inputs]
+    step = steps.resolution(node, lambda part: kind_of(scope.resolve(part).type) == "moment")
+    lists = [_listed(c, step) for c in column.inputs]
     if math.prod(len(values or ()) for values in lists) not in range(1, limit):
-        return None
+        return _rounded(node, scope)
     values = dialect.map_values(
         column.expression, tuple((c.name, c.type, values or ()) for c, values in zip(column.inputs, lists, strict=True))
     )
     return None if values is None else (Values(values), True)
+
+
+def _rounded(node: exp.Expr, scope: Scope) -> tuple[Values, bool] | None:
+    """The values of an expression that rounds the only thing that it reads, whose range is known."""
+    node = scope.written(node)
+    found = steps.rounding(node, scope.constant)
+    ends = bounds(found[0], scope) if found is not None else None
+    if found is None or ends is None:
+        return None
+    inner = scalar(found[0], scope)
+    points = steps.points(*ends, found[1], inner.type)
+    if points is None:
+        return None
+    rest = node.transform(lambda part: exp.column(_INNER, quoted=True) if bare(part) == found[0] else part)
+    if any(column.name != _INNER for column in rest.find_all(exp.Column)):
+        return None
+    values = dialect.map_values(dialect.guarded(dialect.write(rest)), ((_INNER, inner.type, (*points, None)),))
+    return None if values is None else (Values(values), True)
+
+
+_INNER = "tacit inner"
 
 
 def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> tuple[Values, bool] | None:
@@ -72,8 +96,16 @@ def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> 
     return Values(dialect.distinct(values)), None in values
 
 
-def _listed(column: Column) -> tuple[Any, ...] | None:
-    """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other."""
+def is_listed(column: Column) -> bool:
+    """Whether all values of a stored column are declared."""
+    return _listed(column) is not None
+
+
+def _listed(column: Column, step: timedelta | None = None) -> tuple[Any, ...] | None:
+    """The declared values of a column, and NULL where it can be NULL; None where a row may hold any other.
+
+    ``step``: of a range of moments, one for each step is enough.
+    """
     order = ordering(column.type)
     null = (None,) if column.nullable else ()
     if kind_of(column.type) == "truth":
@@ -82,7 +114,13 @@ def _listed(column: Column) -> tuple[Any, ...] | None:
         return (*column.domain.values, *null)
     if isinstance(column.domain, Range) and order is not None and order.discrete:
         cuts = order.listed(column.domain.min, column.domain.max)
-        return (*(order.value(cut) for cut in cuts), *null) if len(cuts) < 100_000 else None
+        return (*(order.value(cut) for cut in cuts), *null) if len(cuts) < steps.MOST_POINTS else None
+    if isinstance(column.domain, Range) and kind_of(column.type) == "moment" and step is not None:
+        low, high = column.domain.min, column.domain.max
+        if not isinstance(low, datetime) or not isinstance(high, datetime):
+            return None
+        moments = steps.moments(low, high, step)
+        return None if moments is None else (*moments, *null)
     return None
 
 
@@ -149,8 +187,13 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
     if isinstance(node, exp.Case | exp.If):
         results = [result for _, result in case_branches(node) if result is not None]
         return _hull([_ends(r, scope) for r in results if not isinstance(bare(r), exp.Null)])
-    if isinstance(node, exp.Coalesce | exp.Least | exp.Greatest):
+    if isinstance(node, exp.Coalesce):
         return _hull([_ends(part, scope) for part in (node.this, *node.expressions)])
+    if isinstance(node, exp.Least | exp.Greatest):
+        low, high = _sides(node, scope)
+        return None if low is None or high is None else (low, high)
+    if isinstance(node.this, exp.Var):  # the part that EXTRACT takes
+        return None
     inner = _ends(node.this, scope) if isinstance(node.this, exp.Expr) else None
     if inner is None:
         return None
@@ -179,6 +222,27 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
     return None
 
 
+def _sides(node: exp.Expr, scope: Scope) -> tuple[Fraction | None, Fraction | None]:
+    """The least and the greatest value, each where it is known.
+
+    A constant is one end of LEAST and GREATEST whatever the others are; a column is not, since a NULL is left out.
+    """
+    node = bare(node)
+    if not isinstance(node, exp.Least | exp.Greatest):
+        return _ends(node, scope) or (None, None)
+    parts = [bare(part) for part in (node.this, *node.expressions)]
+    sides = [_sides(part, scope) for part in parts]
+    lows, highs = ([side[i] for side in sides] for i in (0, 1))
+    low = None if None in lows else min(end for end in lows if end is not None)
+    high = None if None in highs else max(end for end in highs if end is not None)
+    fixed = [end for part, (end, _) in zip(parts, sides, strict=True) if is_constant(part) and end is not None]
+    if fixed and isinstance(node, exp.Least):
+        high = min(fixed) if high is None else min(high, *fixed)
+    elif fixed:
+        low = max(fixed) if low is None else max(low, *fixed)
+    return low, high
+
+
 def _hull(ranges: list[Ends | None]) -> Ends | None:
     finite = [r for r in ranges if r is not None]
     if not finite or len(finite) < len(ranges):
@@ -193,9 +257,21 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
         return scope.resolve(node)
     node = scope.written(node)
     column = derived(node, scope, _clamp_sql)
-    ends = bounds(node, scope)
+    ends = bounds(node, scope) or _listed_bounds(node, column, scope)
     name = rendered(node, scope, _clamp_words)
     return replace(column, name=name, domain=Range(*ends) if ends is not None else None)
+
+
+def _listed_bounds(node: exp.Expr, column: Column, scope: Scope) -> tuple[int | float, int | float] | None:
+    """The range of an expression whose values follow one by one from those of its columns."""
+    if kind_of(column.type) != "number":
+        return None
+    listed = listed_values(node, column, scope, steps.MOST_POINTS)
+    ends = _hull([_point(value) for value in listed[0].values]) if listed is not None else None
+    if ends is None:
+        return None
+    low, high = (int(end) if end.denominator == 1 else float(end) for end in ends)
+    return low, high if low < high else low + 1  # a clamp has two ends
 
 
 def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:

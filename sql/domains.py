@@ -5,6 +5,7 @@ These are the only places that need a declaration, because each would otherwise 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 from tacit.errors import DomainError, LimitError, SqlError, TypeMismatchError
 
 from .catalog import Column, Range, Table, Values
-from .declared import column_bounds
+from .declared import column_bounds, is_listed
 from .dialect import kind_of, ordering
 from .literals import Constant
 from .ordering import Incomparable, Ordering, Place
@@ -60,14 +61,7 @@ def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
         )  # fmt: skip
     ends = column_bounds(column)
     if ends is None:
-        missing = next((c for c in column.stored if not c.expression and column_bounds(c) is None), None)
-        if missing is None:
-            raise span.error(
-                DomainError, f"the range of {column.name} does not follow from its columns, or is not finite",
-                "sum plain arithmetic of columns whose declared ranges are narrow enough",
-            )  # fmt: skip
-        message = f"SUM and AVG need to know the range of {missing.own_name}"
-        raise _missing("range", holder, missing, span, message, f"{_place(holder, missing)} = {{ min = 0, max = 100 }}")
+        raise _no_range(holder, column, span, "SUM and AVG need")
     low, high = ends
     width = high - low
     if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
@@ -102,17 +96,7 @@ def grid(holder: Holder, attribute: Attribute, column: Column, span: Span) -> Gr
             DomainError, f"what the policy declares for {column.name} cannot be used as a grid of type {column.type}",
             "declare a finite range whose min is less than its max",
         ) from None  # fmt: skip
-    missing = next((c for c in column.stored if not c.expression and c.domain is None), None)
-    if missing is None:
-        raise span.error(
-            DomainError, f"the range of {column.name} does not follow from its columns",
-            "use a column, or plain arithmetic of columns whose ranges are declared",
-        )  # fmt: skip
-    example = "{ min = 2024-01-01, max = 2024-12-31 }" if order.kind == "moment" else "{ min = 0, max = 100 }"
-    raise span.error(
-        DomainError, f"quantiles, MIN and MAX need to know the range of {missing.own_name}",
-        f"{_place(holder, missing)} = {example}",
-    )  # fmt: skip
+    raise _no_range(holder, column, span, "quantiles, MIN and MAX need")
 
 
 def _at_values(values: tuple[Any, ...], attribute: Attribute) -> Grid:
@@ -155,8 +139,9 @@ def groups(
     """(key value, predicate) of every group of a column: declared order, then ``other``, then NULL."""
     order = attribute.order
     message = f"{asked_by} {column.own_name} needs a declared list of its values: tacit cannot look them up in the data"
-    missing = _missing("keys", holder, column, span, message, _group_hint(holder, column))
-    if column.domain is None and not column.expression and column.own_name == holder(column).privacy_unit:
+    missing = _missing("keys", holder(column), column, span, message, _group_hint(holder, column))
+    table, declared = _home(holder, column)
+    if column.domain is None and not column.expression and declared.own_name == table.privacy_unit:
         raise span.error(
             DomainError, f"{column.own_name} is the privacy unit: a group would be one unit, which is never shown",
             "group by it in a derived table and aggregate over that, or group by another column",
@@ -189,8 +174,8 @@ def groups(
         if once[place] is value
     ]
     if isinstance(domain, Values) and domain.other is not None:
-        declared = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
-        listed.append((domain.other, Not(ColumnQuestion(name, declared))))
+        known = attribute.ask(Question(tuple(("=", place) for place in places), FALSE, UNKNOWN))
+        listed.append((domain.other, Not(ColumnQuestion(name, known))))
     if column.nullable:
         attribute.ask(NOT_NULL)
         listed.append((None, ColumnQuestion(name, attribute.ask(IS_NULL))))
@@ -215,9 +200,23 @@ def _listed(domain: Range, attribute: Attribute, column: Column, limits: Limits,
     return [order.value(cut) for cut in range(low[0], high[1])]
 
 
-def _missing(what: What, holder: Holder, column: Column, span: Span, message: str, hint: str) -> SqlError:
+def _no_range(holder: Holder, column: Column, span: Span, who: str) -> SqlError:
+    """The range of a column is not known: because a column behind it has none, or because it does not follow."""
+    for stored in column.stored:
+        table, home = _home(holder, stored)
+        if not stored.expression and stored.domain is None and home.domain is None and _is_declarable(table, home):
+            what: What = "keys" if kind_of(home.type) == "text" else "range"
+            hint = f"{_place(table, home)} = {_range_example(home)}"
+            return _missing(what, table, home, span, f"{who} to know the range of {stored.own_name}", hint)
+    return span.error(
+        DomainError, f"the range of {column.own_name} does not follow from its columns, or is not finite",
+        "write its range into the query: greatest(0, least(100, …))",
+    )  # fmt: skip
+
+
+def _missing(what: What, table: Table, column: Column, span: Span, message: str, hint: str) -> SqlError:
     """What is not declared, with both ways out: a line for the policy, and to buy it."""
-    missing = wanted(what, holder(column), column)
+    missing = wanted(what, table, column)
     error = span.error(
         DomainError, message, hint if missing is None else f"{hint}; or find it privately: discover=True"
     )
@@ -226,28 +225,62 @@ def _missing(what: What, holder: Holder, column: Column, span: Span, message: st
     return error
 
 
-def _place(holder: Holder, column: Column) -> str:
+def _home(holder: Holder, column: Column) -> tuple[Table, Column]:
+    """The table and the column of it that the policy declares, for a column that is not computed."""
+    return column.origin or (holder(column), column)
+
+
+def _is_declarable(table: Table, column: Column) -> bool:
+    """Whether a domain in the policy would help: the rows are stored, and the values have an order."""
+    return table.rows is None and not column.expression and ordering(column.type) is not None
+
+
+def _place(table: Table, column: Column) -> str:
     """Where the policy declares a column."""
-    table = holder(column)
     return f"add to the policy, under [tables.{_toml_key(table.name)}.columns]: {_toml_key(column.own_name)}"
 
 
 def _group_hint(holder: Holder, column: Column) -> str:
     if column.expression and not column.inputs:
         return "leave it out of GROUP BY: it is the same for every row"
-    if column.expression:  # what is missing is the list of a column that it is computed from
-        column = next((c for c in column.stored if not isinstance(c.domain, Values)), column.stored[0])
+    if ordering(column.type) is None:
+        return f"group by an expression of another type: a {column.type[:40]} has no groups here"
+    for stored in column.stored:
+        table, home = _home(holder, stored)
+        if _is_declarable(table, home) and not (column.expression and is_listed(stored)):
+            if kind_of(home.type) == "text" and stored is not home:  # what is computed of it has no group of all others
+                return f"{_place(table, home)} = {_list_example(home, computed=True)}"
+            return f"{_place(table, home)} = {_list_example(home, computed=bool(column.expression))}"
+    return "group by a CASE between constants, which lists its own groups"
+
+
+def _range_example(column: Column) -> str:
+    """What a policy can say of a column so that expressions over it have a range."""
+    match kind_of(column.type):
+        case "text":
+            return _list_example(column, computed=True)
+        case "day":
+            return "{ min = 2024-01-01, max = 2024-12-31 }"
+        case "moment":
+            return "{ min = 2024-01-01T00:00:00, max = 2024-12-31T23:59:59 }"
+    return "{ min = 0, max = 100 }"
+
+
+def _list_example(column: Column, *, computed: bool) -> str:
+    """What a policy can say of a column so that its groups are known, or those of what is computed from it."""
     order = ordering(column.type)
-    place = f"{_place(holder, column)} = "
-    if order is not None and order.kind == "text":
-        return place + '{ values = ["A", "B"], other = true }'
-    if order is not None and order.discrete and order.kind == "moment":
-        return place + "{ min = 2024-01-01, max = 2024-12-31 }"
-    if order is not None and order.discrete:
-        return place + "{ min = 0, max = 9 }"
-    return place + "{ values = [1, 2] }"
+    assert order is not None
+    if order.kind == "text":
+        return '{ values = ["A", "B"] }' if computed else '{ values = ["A", "B"], other = true }'
+    if order.kind == "moment" and (order.discrete or computed):
+        return _range_example(column)
+    if order.kind == "moment":
+        return "{ values = [2024-01-01T00:00:00, 2024-01-02T00:00:00] }"
+    return "{ min = 0, max = 9 }" if order.discrete else "{ values = [0.1, 0.2] }"
 
 
 def _toml_key(name: str) -> str:
     bare = name.replace("_", "").replace("-", "")
-    return name if bare.isascii() and bare.isalnum() else '"' + name.replace('"', '\\"') + '"'
+    return (
+        name if bare.isascii() and bare.isalnum() else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    )

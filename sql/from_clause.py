@@ -206,8 +206,15 @@ class RelationReader:
         table = next((table for table in candidates if table is not None), None)
         if table is None or node.catalog:
             name = spelled((schemas[-1], node.name))
-            existing = [t.name for t in self.batch.catalog.tables] + list(self._ctes)
-            raise self._error(UnknownNameError, node, f"no such table: {name}", nearest(name, existing))
+            existing = [t.name for t in self.batch.catalog.tables]
+            if not node.db:  # no CTE has a schema
+                existing += [cte.alias for cte, _ in self._ctes.values()]
+            shown = ".".join(part.name for part in node.parts) if node.db else name
+            if table is not None or (node.db and folded(node.name) in self._ctes):
+                hint = f"write {node.name if table is None else table.name} alone"
+            else:
+                hint = nearest(name, existing)
+            raise self._error(UnknownNameError, node, f"no such table: {shown}", hint)
         return table
 
     def view(self, table: Table, node: exp.Table) -> tuple[exp.Expr, RelationReader]:

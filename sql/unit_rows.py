@@ -7,7 +7,7 @@ those over any other: see ``UnitRows``. A table of distinct values is the same w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -226,6 +226,8 @@ class _Maker:
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """An expression over the derived table's own columns."""
         bared = bare(node)
+        if isinstance(bared, exp.IgnoreNulls):  # sqlglot reads any_value(x) as any_value(x IGNORE NULLS), which it is
+            bared = bare(bared.this)
         if bared in self._columns:
             return exp.column(self._columns[bared][0].name, quoted=True)
         if isinstance(bared, exp.Column):
@@ -249,15 +251,33 @@ class _Maker:
             raise self._scope.error(
                 TypeMismatchError, node, f"a {column.type} cannot be grouped by here", "group by a CAST to another type"
             )
-        self._put(node, column.type, column.reference, column.nullable, column.domain, column)
+        origin = self._origin(column)
+        self._put(node, column.type, column.reference, column.nullable, column.domain, column, origin=origin)
 
-    def _put(self, node: exp.Expr, type_: str, sql: str, nullable: bool, domain: Any, *read: Column) -> None:
+    def _origin(self, column: Column) -> tuple[Table, Column] | None:
+        """The stored column that a domain would have to be declared for."""
+        behind = [c for c in column.stored if not c.expression and (c is column or c.domain is None)]
+        if not behind:
+            return None
+        first = behind[0]
+        return first.origin or (self._relation.base.holder(first), replace(first, name=first.own_name, label=""))
+
+    def _put(
+        self,
+        node: exp.Expr,
+        type_: str,
+        sql: str,
+        nullable: bool,
+        domain: Any,
+        *read: Column,
+        origin: tuple[Table, Column] | None = None,
+    ) -> None:
         name = dialect.write(node)[:60]
         names = {folded(c.name) for c, _ in self._columns.values()}
         while folded(name) in names:
             name += "'"
         self._reads |= {c.name for column in read for c in column.stored}
-        self._columns[bare(node)] = Column(name, type_, nullable, domain), sql
+        self._columns[bare(node)] = Column(name, type_, nullable, domain, origin=origin), sql
 
     # what is computed for a unit
 
@@ -287,7 +307,8 @@ class _Maker:
         column = scalar(argument, self._scope)
         kind, value = dialect.kind_of(column.type), column.reference
         ends = bounds(argument, self._scope)
-        reach = Range(*ends) if ends is not None else (None if column.expression else column.domain)
+        limit = self._reader.batch.limits.rows
+        reach = Range(*ends) if ends is not None else with_domain(argument, self._scope, limit).domain
         read.append(column)
         if isinstance(core, exp.Count):
             word = "DISTINCT " if distinct else ""
@@ -299,7 +320,7 @@ class _Maker:
             self._put(node, "BOOLEAN", f"{word}({value}){where}", True, None, *read)
         elif isinstance(core, exp.Min | exp.Max | exp.AnyValue) and dialect.is_key(column.type):
             word = "max" if isinstance(core, exp.Max) else "min"  # any value: the least, which is always the same one
-            self._put(node, column.type, f"{word}({value}){where}", True, reach, *read)
+            self._put(node, column.type, f"{word}({value}){where}", True, reach, *read, origin=self._origin(column))
         elif isinstance(core, exp.Sum | exp.Avg) and kind in ("number", "truth") and not distinct:
             self._sum(node, core, column, where, ends, read)
         else:
@@ -320,15 +341,18 @@ class _Maker:
         if column.type.startswith("DECIMAL("):
             exact = int(column.type[8:].partition(",")[0]) <= _WIDEST_SUM
         present = f"{column.reference} IS NOT NULL"
+        origin = self._origin(column)
         condition = f" FILTER (WHERE {present}{' AND ' + where[15:-1] if where else ''})"
         total = f"sum({value}){where}" if exact else f"list_sum(list_sort(list(CAST({value} AS DOUBLE)){condition}))"
         if isinstance(core, exp.Avg):
             count = f"count({column.reference}){where}"
             reach = None if ends is None else Range(*ends)
-            self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE) / nullif({count}, 0)", True, reach, *read)
+            self._put(
+                node, "DOUBLE", f"CAST({total} AS DOUBLE) / nullif({count}, 0)", True, reach, *read, origin=origin
+            )
             return
         wide = None if ends is None else Range(min(0, self._rows * ends[0]), max(0, self._rows * ends[1]))
-        self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE)", True, wide, *read)
+        self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE)", True, wide, *read, origin=origin)
 
     def _refused(self, node: exp.Expr) -> Exception:
         return self._scope.error(

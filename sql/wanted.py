@@ -125,6 +125,8 @@ class Wanted:
 
 def wanted(what: What, table: Table, column: Column) -> Wanted | None:
     """What is missing of a column, if it can be found: of one table, and of values that can be listed or placed."""
+    if column.origin is not None:
+        table, column = column.origin
     if table.rows is not None:
         return None  # its rows are computed: what could be found is a column behind it
     if column.expression and (column.labels or not column.inputs or what == "range"):

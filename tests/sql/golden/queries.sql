@@ -281,3 +281,6 @@ SELECT mood, rank() OVER (ORDER BY count(*) DESC) AS place FROM visits GROUP BY 
 -- name: rows of two selects one below the other
 SELECT m, sum(x) AS total FROM (SELECT mood AS m, age AS x FROM visits WHERE urgent UNION ALL SELECT mood, age FROM visits) AS u
 GROUP BY m
+
+-- name: the range of a sum written into the query, in the order of all items
+SELECT mood, sum(greatest(0, least(age, 50))) AS total FROM visits GROUP BY mood ORDER BY ALL
