@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from tacit.engine.measures import Measure, measured, row_scales
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.product_workload import ProductRows, ProductWorkload
 from tacit.sql import Catalog, Limits, Source, compile_batch
+from tacit.sql.derived import looked_up
 from tacit.sql.names import folded
 from tacit.sql.present import figures_behind, is_number, rows_used
 from tacit.sql.product_scan import ProductScan
@@ -61,8 +63,7 @@ class CompiledBatch:
     @property
     def units(self) -> dict[str, str]:
         """Whose presence the release hides: the privacy unit of every private table that is read."""
-        tables = [table for scan in self.scans for table in scan.tables if not table.public]
-        return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
+        return units_of(self.scans)
 
     @property
     def row_count(self) -> int:
@@ -111,6 +112,12 @@ class CompiledBatch:
             products=tuple(product for _, product, _ in listed),
             tables=tuple(table for _, _, table in listed),
         )
+
+
+def units_of(scans: Iterable[Scan | ProductScan]) -> dict[str, str]:
+    """The privacy unit of every private table that scans read, those on the way to a unit among them."""
+    tables = [table for scan in scans for table in scan.tables if not table.public]
+    return {folded(table.name): folded(table.privacy_unit or NO_UNIT) for table in tables}
 
 
 def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> CompiledBatch:
@@ -216,11 +223,12 @@ def exact_rows(source: Source, workload: Workload, part: TablePart, salt: bytes)
 
 
 def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
-    """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
-    for _, join in scan.joins:
+    """Each private row may match at most one row of a public table: the columns joined on must be a key of it.
+
+    Of a private table one row for each unit and key is taken, whatever it holds.
+    """
+    for join in looked_up(scan.table, (*scan.private, *scan.joins)):
         key = tuple(column for _, column in join.on)
-        if join.unit:  # one row for each unit and key is taken of a private table, whatever it holds
-            continue
         if not source.unique(join.table, key):
             raise NotSupportedError(
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "

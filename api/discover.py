@@ -21,16 +21,15 @@ from tacit.engine import Amount, Charge, ChargeRequest, Ledger, MechanismRecord
 from tacit.engine.accounting.amounts import exact_difference, exact_sum, to_delta, to_epsilon
 from tacit.engine.accounting.composition import KEYS
 from tacit.engine.accounting.description import StageRecord
-from tacit.engine.accounting.terms import NO_UNIT
 from tacit.engine.mechanism.threshold import Threshold, bin_threshold, key_threshold
 from tacit.sql import Catalog, Range, Source, Values, compile_batch
 from tacit.sql.dialect import kind_of
 from tacit.sql.named_column import named_column
-from tacit.sql.names import folded
 from tacit.sql.scan import Scan
 from tacit.sql.wanted import Wanted, What, wanted
 
 from .budget import LedgerAccess, show
+from .compiled_batch import units_of
 from .discovery import SUBJECT, Discovery, read, with_found, write
 from .errors import BudgetError, DomainError, NotSupportedError, PrivacyParameterError, ProgrammingError, SqlError
 from .explain import Plan
@@ -83,7 +82,7 @@ class FindingPurchase:
 
     def request(self, access: LedgerAccess) -> ChargeRequest:
         """What the ledger is asked to admit."""
-        noise, table, fingerprint = self.threshold(*self.amount), self.wanted.table, self.fingerprint
+        noise, fingerprint = self.threshold(*self.amount), self.fingerprint
         part = StageRecord(
             strategy="discover",
             stage=f"{self.wanted.what}, {noise.kind}",
@@ -94,7 +93,7 @@ class FindingPurchase:
             lattice=fingerprint,
         )
         privacy = "approximate" if self.amount.delta else "pure"
-        units = {folded(table.name): folded(table.privacy_unit or NO_UNIT)}
+        units = units_of([self.scan])
         return access.request(
             fingerprint, self.amount, MechanismRecord(privacy, self.amount, (part,), units), noise.rho
         )

@@ -26,6 +26,8 @@ def with_unit_paths(catalog: Catalog, declared: Mapping[str, TablePolicy], origi
 
 
 def _with_path(table: Table, catalog: Catalog, declared: Mapping[str, TablePolicy], place: Place) -> Table:
+    if table.privacy_unit is not None:
+        _check_names(table, place)
     if table.privacy_unit is None or ARROW not in table.privacy_unit:
         return table
     first, *rest = (part.strip() for part in table.privacy_unit.split(ARROW))
@@ -49,10 +51,33 @@ def _with_path(table: Table, catalog: Catalog, declared: Mapping[str, TablePolic
         _check_types(before, (target, own), place)
         steps.append(KeyStep(target, own, gives))
         before = target, gives
-    for step_table in (table, *(step.table for step in steps)):
-        if any(folded(c.name).startswith(UNIT_NAME) for c in step_table.columns):
-            place.refuse("privacy_unit", f"needs the name {UNIT_NAME!r}, which is a column here", "rename that column")
+    for number, step in enumerate(steps):
+        _check_same_unit(step, rest[number + 1 :], place)
+        _check_names(step.table, place)
     return replace(table, privacy_unit=unit_text(table.privacy_unit), unit_path=tuple(steps), unit_key=key)
+
+
+def _check_names(table: Table, place: Place) -> None:
+    """The scan calls the unit of a row by a name of its own, which must not be a column's."""
+    if any(folded(c.name).startswith(UNIT_NAME) for c in table.columns):
+        place.refuse("privacy_unit", f"needs the name {UNIT_NAME!r}, which is a column here", "rename that column")
+
+
+def _check_same_unit(step: KeyStep, rest: Sequence[str], place: Place) -> None:
+    """The rows of a table on the way belong to the unit that the way leads to.
+
+    Guarantee. Removing a unit then removes rows on the way that lead to this unit and to no other. If a table on the way
+    had other units, removing one of those would take the rows behind it away from, or out of the bound of, this one.
+    """
+    wanted = unit_text(f" {ARROW} ".join([step.gives, *rest]))
+    declared = None if step.table.privacy_unit is None else unit_text(step.table.privacy_unit)
+    if declared != wanted:
+        place.refuse(
+            "privacy_unit",
+            f"leads through {step.table.name}, whose own privacy unit is "
+            + ("a row" if declared is None else repr(declared)),
+            f'write privacy_unit = "{wanted}" and max_rows_per_unit under [tables.{step.table.name}]',
+        )
 
 
 def _own_key(table: Table, named: str, declared: TablePolicy | None, place: Place) -> str:

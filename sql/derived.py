@@ -58,8 +58,7 @@ class UnitRows:
     def identity(self) -> Any:
         """Equal for the same rows of the same state of the tables."""
         joins = [[label, identity(j.table), j.on, j.unit, j.outer] for label, j in (*self.private, *self.joins)]
-        units = [self.table.privacy_unit, self.table.max_rows_per_unit]
-        return ["rows", identity(self.table), units, joins, self.where, self.keys, self.columns, self.bounded]
+        return ["rows", identity(self.table), joins, self.where, self.keys, self.columns, self.whole, self.bounded]
 
 
 def identity(table: Table) -> Any:
@@ -67,7 +66,8 @@ def identity(table: Table) -> Any:
     if table.rows is not None:
         return table.rows.identity
     way = [[identity(step.table), step.key, step.gives] for step in table.unit_path or ()]
-    return [folded(table.name), table.version, *way]
+    columns = [[column.name, column.type] for column in table.columns]
+    return [folded(table.name), table.version, table.privacy_unit, table.max_rows_per_unit, columns, *way]
 
 
 def stored_tables(table: Table, joins: tuple[tuple[str, Join], ...] = ()) -> Iterator[Table]:
@@ -84,6 +84,16 @@ def stored_tables(table: Table, joins: tuple[tuple[str, Join], ...] = ()) -> Ite
         yield from (step.table for step in table.unit_path)
     for _, join in joins:
         yield from stored_tables(join.table)
+
+
+def looked_up(table: Table, joins: tuple[tuple[str, Join], ...] = ()) -> Iterator[Join]:
+    """Every join with a public table that adds columns to a table, or to the rows that it is computed from."""
+    if isinstance(table.rows, UnitRows):
+        yield from looked_up(table.rows.table, (*table.rows.private, *table.rows.joins))
+    for _, join in joins:
+        if join.table.public:
+            yield join
+        yield from looked_up(join.table)
 
 
 def public_queries(table: Table, joins: tuple[tuple[str, Join], ...] = ()) -> Iterator[Table]:

@@ -25,7 +25,7 @@ from .parse import Limits, parse_batch
 from .predicate import Predicate, PredicateReader
 from .public import public_table
 from .relation import Relation, scope_of, stored_columns
-from .scalar import Scope, scalar
+from .scalar import Scope, truth
 from .statement import Statement, bare
 from .subqueries import SubqueryReader
 from .unit_rows import is_grouped, read_unit_rows, unit_keys
@@ -121,7 +121,7 @@ class RelationReader:
             kept=frozenset(tables.kept),
         )
         if apart:
-            filters = [scalar(node, attacher.scope(inner)) for inner, node in attacher.rest()]
+            filters = [truth(node, attacher.scope(inner)) for inner, node in attacher.rest()]
             return replace(relation, filters=(*attacher.matched, *filters))
         asked = [PredicateReader(attacher.scope(inner), base.attribute).read(node) for inner, node in attacher.rest()]
         return replace(relation, where=together([*attacher.matches(), *asked]))

@@ -23,7 +23,7 @@ from .level import Leaf, Level, Named
 from .names import folded
 from .predicate import ALWAYS, And, ColumnQuestion, Predicate
 from .regions import IS_NULL, NOT_NULL
-from .scalar import Scope, scalar
+from .scalar import Scope, scalar, truth
 from .scan import Join, join_reads
 from .statement import bare
 
@@ -219,7 +219,7 @@ class Attacher:
             own = {name: replace(column, nullable=True) for name, column in own.items()}
         self._columns[leaf] = own
         self._labels[label] = leaf
-        if unit:
+        if inner and unit:
             self._note_unit(leaf, label)
         if inner:
             self._matched.append(Column("", "BOOLEAN").of(label))
@@ -296,7 +296,8 @@ class Attacher:
         for attached, columns in self._columns.items():
             key, path = columns.get(folded(attached.table.unit_key)), attached.table.unit_path
             if path and key is not None and key.name == foreign.name and not foreign.expression:
-                return path[0].table.key == leaf.table.key and path[0].key == _own(named).name
+                stored = leaf.table.rows is None  # a computed one has the text of a query for its name
+                return stored and path[0].table.key == leaf.table.key and path[0].key == _own(named).name
         return False
 
     def _product(self, leaf: Leaf, sides: Sequence[tuple[Column, Named]], *, outer: bool) -> None:
@@ -331,7 +332,7 @@ class Attacher:
         """The conditions that speak of one joined table alone."""
         leaf = self._labels[label]
         alone = [(level, node) for level, node in self.rest() if not _has_query(node) and level.leaves(node) == {leaf}]
-        return [scalar(node, self.scope(level)) for level, node in alone]
+        return [truth(node, self.scope(level)) for level, node in alone]
 
     def matches(self) -> list[Predicate]:
         """That each inner join has found its row."""

@@ -57,6 +57,19 @@ def scalar(node: exp.Expr, scope: Scope) -> Column:
     return derived(scope.written(node), scope)
 
 
+def truth(node: exp.Expr, scope: Scope) -> Column:
+    """A condition over one row: true, false or NULL.
+
+    Anything else is refused. DuckDB would cast it to BOOLEAN, and a text that is no truth value would fail the scan.
+    """
+    column = scalar(node, scope)
+    if kind_of(column.type) not in ("truth", "null"):
+        raise scope.error(
+            TypeMismatchError, node, f"a condition is true or false, and this is a {column.type[:40]}", "compare it"
+        )
+    return column
+
+
 def derived(node: exp.Expr, scope: Scope, value: Callable[[Column], str] | None = None) -> Column:
     """The column that an expression computes, proven total; ``value`` as in ``rendered``."""
     proven = Prover(

@@ -6,7 +6,7 @@ those over any other: see ``UnitRows``. A table of distinct values is the same w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from .derived import UnitRows
 from .joins import Tables, conjuncts
 from .level import Leaf, Level, Named
 from .names import folded
-from .scalar import Scope, scalar
+from .scalar import Scope, scalar, truth
 from .scan import join_reads, rows_per_unit
 from .statement import bare
 
@@ -42,6 +42,8 @@ class UnitKeys:
     """Whether the unit is one of the keys, or follows from one."""
     only: bool
     """Whether every key is the unit."""
+    unit: exp.Expr | None = None
+    """The key that holds the unit, if one does."""
 
 
 def is_grouped(select: exp.Select) -> bool:
@@ -112,29 +114,36 @@ def _meant(node: exp.Expr, select: exp.Select, items: list[exp.Expr], level: Lev
 
 def unit_keys(reader: RelationReader, select: exp.Select) -> UnitKeys | None:
     """What a derived table groups by, if a unit adds a bounded number of rows to it; None for any other."""
-    level = reader.level(select, Tables())
+    if (distinct := select.args.get("distinct")) is not None and distinct.args.get("on") is not None:
+        return None
+    tables = Tables()
+    level = reader.level(select, tables)
     nodes = group_nodes(select, level)
     if not nodes:
         return None
-    units = [_is_unit(reader, level, node) for node in nodes]
-    if None not in units and all(units):
-        return UnitKeys(tuple(nodes), whole=True, only=True)
+    units = [_is_unit(reader, level, node, tables.outer) for node in nodes]
     if any(unit is not None for unit in units):
-        return UnitKeys(tuple(nodes), whole=True, only=False)
+        held = next((node for node, unit in zip(nodes, units, strict=True) if unit), None)
+        return UnitKeys(tuple(nodes), whole=True, only=all(units), unit=held)
     plain = not aggregates_of(select) and not select.args.get("having")
     return UnitKeys(tuple(nodes), whole=False, only=False) if plain else None
 
 
-def _is_unit(reader: RelationReader, level: Level, node: exp.Expr) -> bool | None:
-    """True for a column that holds the privacy unit, False for one that the unit follows from, None for any other."""
+def _is_unit(reader: RelationReader, level: Level, node: exp.Expr, optional: Collection[Leaf]) -> bool | None:
+    """True for a column that holds the privacy unit, False for one that the unit follows from, None for any other.
+
+    The columns of a table that may have no match (``optional``) are NULL for some rows of a unit, so they hold no unit.
+    """
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return None
     named = level.find(node).traced()
-    if named.leaf is None or named.column is None or named.leaf.table.public:
+    if named.leaf is None or named.column is None or named.leaf.table.public or named.leaf in optional:
         return None
     table, name = named.leaf.table, named.column.name
     if name == table.unit_column:
         return True
+    if table.rows is not None:
+        return None  # its name is the text of a query, and could be that of a stored table
     steps = [step for other in reader.batch.catalog.tables for step in other.unit_path or ()]
     leads = table.unit_path is not None and name == table.unit_key
     return False if leads or any(s.table.key == table.key and s.key == name for s in steps) else None
@@ -193,11 +202,14 @@ class _Maker:
             if node not in self._columns:
                 self._aggregate(node)
         columns = [(column.name, sql) for column, sql in self._columns.values()][len(keys) :]
+        if self._keys.only:  # one group for each unit, whatever its columns hold
+            columns = [*((name, f"min({sql})") for name, sql in keys), *columns]
+            keys = []
         if self._keys.whole:
             keys.insert(0, (UNIT_NAME, dialect.quote(UNIT_NAME)))
         for column in self._relation.filters:
             self._reads |= {c.name for c in column.stored}
-        where = tuple(_condition(column) for column in self._relation.filters)
+        where = tuple(column.reference for column in self._relation.filters)
         joins = tuple((label, join) for join, label in base.joins.items())
         rows = UnitRows(
             base.table,
@@ -210,7 +222,8 @@ class _Maker:
             whole=self._keys.whole,
             bounded=not self._keys.only,
         )
-        unit = next((c.name for n, (c, _) in self._columns.items() if self._holds_unit(n)), UNIT_NAME)
+        held = self._columns.get(bare(self._keys.unit)) if self._keys.unit is not None else None
+        unit = UNIT_NAME if held is None else held[0].name
         named = ", ".join(column.name for column, _ in list(self._columns.values())[: len(self._keys.nodes)])
         return Table(
             f"{base.table.name} by {named}",
@@ -219,9 +232,6 @@ class _Maker:
             max_rows_per_unit=1 if self._keys.only else self._rows,
             rows=rows,
         )
-
-    def _holds_unit(self, node: exp.Expr) -> bool:
-        return self._keys.whole and _is_unit(self._reader, self._relation.level, node) is True
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """An expression over the derived table's own columns."""
@@ -272,7 +282,7 @@ class _Maker:
         *read: Column,
         origin: tuple[Table, Column] | None = None,
     ) -> None:
-        name = dialect.write(node)[:60]
+        name = dialect.write(node)[:60].replace(".", " ")  # a dot ends the label of a joined table: see Catalog.labels
         names = {folded(c.name) for c, _ in self._columns.values()}
         while folded(name) in names:
             name += "'"
@@ -286,7 +296,7 @@ class _Maker:
         where, core = "", node
         read: list[Column] = []
         if isinstance(node, exp.Filter):
-            condition = scalar(node.expression.this, self._scope)
+            condition = truth(node.expression.this, self._scope)
             where, core, read = f" FILTER (WHERE {condition.reference})", node.this, [condition]
         argument = core.this
         distinct = isinstance(argument, exp.Distinct)
@@ -359,8 +369,3 @@ class _Maker:
             UnsupportedSqlError, node, "this cannot be computed for each unit",
             "write COUNT, SUM, AVG, MIN, MAX, bool_or, bool_and or any_value of one expression",
         )  # fmt: skip
-
-
-def _condition(column: Column) -> str:
-    """A filter as SQL: what marks a match is TRUE or NULL."""
-    return column.reference

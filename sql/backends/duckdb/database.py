@@ -265,7 +265,8 @@ class DuckDBSource:
     def _check_readable(self, scan: Scan) -> None:
         """The columns are those that the batch was compiled for, and reading them can fail on no row."""
         self._check_unchanged(scan)
-        read = scan.reads if scan.table.privacy_unit is None else {column.name for column in scan.table.columns}
+        plain = scan.table.privacy_unit is None and scan.table.rows is None
+        read = scan.reads if plain else {column.name for table in scan.tables for column in table.columns}
         fragile = sorted(self._file.fragile & read) if self._file is not None else []
         if fragile:
             raise NotSupportedError(

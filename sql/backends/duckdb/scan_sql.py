@@ -159,7 +159,7 @@ def _bounded(
     """
     if isinstance(table.rows, UnitRows):
         rows = _grouped(table.rows, salt, stored)
-        if most != 1 or not table.rows.bounded:
+        if most != 1 or not table.rows.bounded or not table.rows.whole:
             return rows
         partition = ", ".join(map(quote, [UNIT_NAME, *keys]))
         order = ", ".join(quote(name) for name, _ in (*table.rows.keys, *table.rows.columns))

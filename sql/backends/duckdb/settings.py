@@ -10,7 +10,7 @@ from tacit.errors import OperationalError
 
 from ...scan import Scan
 from .scratch import database
-from .text import literal
+from .text import literal, quote
 
 _MEANING = (
     "default_collation", "integer_division", "ieee_floating_point_ops", "error_on_division_by_zero", "default_order",
@@ -38,13 +38,22 @@ def needed(scan: Scan | None) -> frozenset[str]:
     """The settings that a statement depends on; a scan that only compares stored columns depends on fewer."""
     needed = frozenset(meaning()) - {"TimeZone", "Calendar", "enable_optimizer"}
     inputs = [stored for column in scan.computed for stored in column.inputs] if scan is not None else []
-    if scan is not None and any(table.rows is not None for table in (scan.table, *(j.table for _, j in scan.joins))):
+    if scan is not None and _computes_rows(scan):
         return frozenset(meaning())
     if inputs:
         needed |= {"enable_optimizer"}
     if any("TIME ZONE" in column.type for column in inputs):
         needed |= {"TimeZone", "Calendar"}
     return needed
+
+
+def _computes_rows(scan: Scan) -> bool:
+    """Whether more is computed than the scan's own columns: rows of a derived table, or the side of a join."""
+    joins = (*scan.private, *scan.joins)
+    stored = {quote(name) for _, join in joins for name in join.reads}
+    return any(table.rows is not None for table in (scan.table, *(join.table for _, join in joins))) or any(
+        left not in stored for _, join in scan.joins for left, _ in join.on
+    )
 
 
 def prepare(cursor: duckdb.DuckDBPyConnection, needed: Collection[str]) -> int:
