@@ -252,7 +252,7 @@ def split(session: Session, ask: Ask) -> Split:
 
 
 def exact_missing(session: Session, ask: Ask, salt: bytes) -> tuple[Discovery, ...]:
-    """What a batch lacks as the rows have it: every value, a range that clamps nothing. NOT PRIVATE: see ``testing``."""
+    """What a batch lacks, as the rows have it: every value, a range that clamps nothing. NOT PRIVATE: ``testing``."""
     found: list[Discovery] = []
     while missing := _lacking(session, ask, with_found(session.catalog, found)):
         found += [_counted(session.source, target, salt) for target in missing]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.sql import compile_batch
 from tacit.sql.names import numbered
 from tacit.sql.present import exact_columns
 from tacit.sql.scan import Scan
@@ -24,7 +24,7 @@ from .answers import assemble, key_frames
 from .compiled_batch import exact_rows
 from .connection import Connection, guarded
 from .discover import exact_missing
-from .discovery import Discovery, with_found
+from .discovery import Discovery
 from .errors import InterfaceError, OperationalError
 from .outer_figures import outer_frame
 from .request import Ask, Batch, Params
@@ -86,7 +86,7 @@ def _refuse_analysts(con: Connection) -> None:
 def _compile(con: Connection, batch: Batch, params: Params, found: Sequence[Discovery] = ()) -> Workload:
     _refuse_analysts(con)
     with con._open(), guarded():
-        return compile_batch(batch, with_found(con._session.catalog, found), params, con._session.limits)
+        return replace(con._session, stand_ins=tuple(found)).compile(Ask(batch, params)).workload
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:
