@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,12 @@ from tacit.engine.accounting.terms import NO_UNIT
 from tacit.engine.measures import Measure, measured, row_scales
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.product_workload import ProductRows, ProductWorkload
-from tacit.sql import Catalog, Limits, Source, compile_batch
+from tacit.sql import Catalog, Limits, Source, Table, compile_batch
+from tacit.sql.derived import UnitRows
 from tacit.sql.names import folded
 from tacit.sql.present import figures_behind, is_number, rows_used
 from tacit.sql.product_scan import ProductScan
-from tacit.sql.scan import UNIT, Scan, SummedColumn
+from tacit.sql.scan import UNIT, Join, Scan, SummedColumn
 from tacit.sql.workload import Linear, Mode, OuterQuery, Output, Quantile, Stacked, TablePart, Workload
 
 from .errors import NotSupportedError, ProgrammingError
@@ -216,8 +218,11 @@ def exact_rows(source: Source, workload: Workload, part: TablePart, salt: bytes)
 
 
 def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
-    """Each private row may match at most one row of a public table: the columns joined on must be a key of it."""
-    for _, join in scan.joins:
+    """Each private row may match at most one row of a public table: the columns joined on must be a key of it.
+
+    Those that a derived table joins count too: its rows are bounded before they are joined.
+    """
+    for join in _joins((scan.table, *(join.table for _, join in (*scan.private, *scan.joins))), scan.joins):
         key = tuple(column for _, column in join.on)
         if join.unit:  # one row for each unit and key is taken of a private table, whatever it holds
             continue
@@ -226,6 +231,15 @@ def _check_joins(source: Source, scan: Scan | ProductScan) -> None:
                 f"{join.table.name} has several rows for one value of {', '.join(key)}, so a join could count a row "
                 f"many times\nhint: join {join.table.name} on a column that is unique in it"
             )
+
+
+def _joins(tables: Iterable[Table], joins: Iterable[tuple[str, Join]]) -> Iterator[Join]:
+    """The joins of a scan, and those inside the tables that it reads."""
+    yield from (join for _, join in joins)
+    for rows in (table.rows for table in tables):
+        if isinstance(rows, UnitRows):
+            inside = (rows.table, *(join.table for _, join in (*rows.private, *rows.joins)))
+            yield from _joins(inside, rows.joins)
 
 
 def _row_weights(workload: Workload, ask: Ask) -> Floats | None:

@@ -312,14 +312,19 @@ def merged_select(reader: RelationReader, select: exp.Select) -> tuple[RelationR
            if not _is_star(c)):  # fmt: skip
         return None
     level = inner_reader.with_ctes(inner).level(inner, Tables())
-    return inner_reader, _merge(select, inner, columns, level)
+    shown = {name: Named(i.alias_or_name) for name, i in zip(columns, inner.expressions, strict=True)}
+    names = [reader.output_name(item, Level(reader.statement, [(items[0].alias_or_name, shown)]))
+             if not _is_star(item) else "" for item in select.expressions]  # fmt: skip
+    return inner_reader, _merge(select, inner, columns, level, names)
 
 
 def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
-def _merge(select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr], level: Level) -> exp.Select:
+def _merge(
+    select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr], level: Level, names: Sequence[str]
+) -> exp.Select:
     merged = inner.copy()
 
     def inlined(node: exp.Expr) -> exp.Expr:
@@ -328,13 +333,12 @@ def _merge(select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr
         )
 
     items: list[exp.Expr] = []
-    for item in select.expressions:
+    for item, name in zip(select.expressions, names, strict=True):
         if _is_star(item):
             items += [exp.alias_(i.this if isinstance(i, exp.Alias) else i, i.alias_or_name, quoted=True, copy=True)
                       for i in inner.expressions]  # fmt: skip
             continue
         node = item.this if isinstance(item, exp.Alias) else item
-        name = item.alias_or_name or dialect.write(node, functions_as_typed=True)
         items.append(exp.alias_(bare(inlined(node)), name, quoted=True))
     merged.set("expressions", items)
     _number_groups(merged, inner, level)

@@ -110,6 +110,7 @@ def plain(value: Any) -> Hashable:
         "SELECT d.floor, sum(coalesce(v.cost, 0)) FROM depts d LEFT JOIN visits v USING (dept) GROUP BY d.floor",
         "SELECT avg(n) FROM (SELECT d.dept, count(v.vid) AS n FROM depts d LEFT JOIN visits v USING (dept) GROUP BY 1)",
         "SELECT count(DISTINCT v.pid) FROM depts d LEFT JOIN visits v USING (dept)",
+        "SELECT dept, n + 1, -n FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept) g",
         "SELECT dept, n / 2 AS h, n % 2 AS r FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept)",
     ],
 )
@@ -146,6 +147,7 @@ QUOTIENT = "released numbers are no whole numbers"
          "(SELECT pid, count(*) AS n FROM visits GROUP BY pid HAVING count(*) > 2) u USING (pid) WHERE u.n IS NULL"),
         ("an outer join equates columns", "SELECT count(*) FROM visits v LEFT JOIN "
          "(SELECT * FROM patients WHERE sex = 'f') p USING (pid)"),
+        ("several rows for one value", "SELECT count(DISTINCT v.ward) FROM visits v JOIN lists l ON l.name = v.dept"),
         ("several rows for one value", "SELECT count(*) FROM visits v JOIN lists l ON l.name = v.dept"),
     ],
 )  # fmt: skip
