@@ -148,14 +148,8 @@ def _target(session: Session, text: str, what: What | None) -> Wanted | Discover
 
 def _read_public(session: Session, target: Wanted) -> Discovery:
     """A public table is read as it is: free, and exact."""
-    scan, salt = target.scan(), bytes(32)
-    session.source.rehearse_values(scan)
-    found: Values | Range | None
-    if target.what == "keys":
-        found = Values(tuple(sorted(session.source.values(scan, salt, lambda counts: counts > 0))))
-    else:
-        found = target.range_of(session.source.count(scan, salt) > 0)
-    discovery = _discovery(target, found, Decimal(0), Decimal(0), 1)
+    session.source.rehearse_values(target.scan())
+    discovery = _counted(session.source, target, bytes(32))
     session.found.add_public(discovery)
     return discovery
 
@@ -254,6 +248,25 @@ def split(session: Session, ask: Ask) -> Split:
     )
     purchases = (FindingPurchase(w, Amount(epsilon, delta if w.what == "keys" else Decimal(0))) for w in wanted_now)
     return Split(tuple(purchases), public, rest)
+
+
+def exact_missing(session: Session, ask: Ask, salt: bytes) -> tuple[Discovery, ...]:
+    """What a batch lacks, as the rows have it: every value, a range that clamps nothing. NOT PRIVATE: ``testing``."""
+    found: list[Discovery] = []
+    while missing := _lacking(session, ask, with_found(session.catalog, found)):
+        found += [_counted(session.source, target, salt) for target in missing]
+    return tuple(found)
+
+
+def _counted(source: Source, target: Wanted, salt: bytes) -> Discovery:
+    """The values or the range of a column from its counts without noise."""
+    scan = target.scan()
+    found: Values | Range | None
+    if target.what == "keys":
+        found = Values(tuple(sorted(source.values(scan, salt, lambda counts: counts > 0))))
+    else:
+        found = target.range_of(source.count(scan, salt) > 0)
+    return _discovery(target, found, Decimal(0), Decimal(0), 1)
 
 
 def _lacking(session: Session, ask: Ask, catalog: Catalog) -> list[Wanted]:

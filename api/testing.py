@@ -7,14 +7,14 @@ around that refusal; a process boundary is what stops it.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.sql import compile_batch
 from tacit.sql.names import numbered
 from tacit.sql.present import exact_columns
 from tacit.sql.scan import Scan
@@ -23,9 +23,11 @@ from tacit.sql.workload import OuterQuery, TablePart, Workload
 from .answers import assemble, key_frames
 from .compiled_batch import exact_rows
 from .connection import Connection, guarded
+from .discover import exact_missing
+from .discovery import Discovery
 from .errors import InterfaceError, OperationalError
 from .outer_figures import outer_frame
-from .request import Batch, Params
+from .request import Ask, Batch, Params
 
 _NO_SALT = bytes(32)
 
@@ -40,13 +42,15 @@ def unit_counts(con: Connection, batch: Batch, params: Params = None) -> NDArray
     return _counts(con, _compile(con, batch, params))
 
 
-def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[pd.DataFrame]:
+def exact_answers(
+    con: Connection, batch: Batch, params: Params = None, *, discover: bool = False
+) -> list[pd.DataFrame]:
     """EXACT answers, as frames shaped like the released ones: NOT PRIVATE, for the curator's tests only.
 
     Sums and averages are those of the clamped values of the rows that the policy keeps of each unit. The
-    average of no rows is NaN.
+    average of no rows is NaN. With ``discover``, the keys and ranges that nobody declared are those of the rows.
     """
-    workload = _compile(con, batch, params)
+    workload = _compile(con, batch, params, _found(con, batch, params) if discover else ())
     exact = np.zeros(workload.row_count)
     with _salt(con) as salt:
         for part in workload.tables:
@@ -62,14 +66,27 @@ def exact_answers(con: Connection, batch: Batch, params: Params = None) -> list[
     return frames
 
 
-def _compile(con: Connection, batch: Batch, params: Params) -> Workload:
+def _found(con: Connection, batch: Batch, params: Params) -> tuple[Discovery, ...]:
+    """The keys and ranges that a batch lacks, as the rows have them."""
+    _refuse_analysts(con)
+    with _salt(con) as salt:
+        pass
+    with con._open(), guarded():
+        return exact_missing(con._session, Ask(batch, params), salt)
+
+
+def _refuse_analysts(con: Connection) -> None:
     if con.analyst is not None:
         raise InterfaceError(
             "exact figures are for the curator; this connection was opened for an analyst\n"
             "hint: connect without analyst="
         )
+
+
+def _compile(con: Connection, batch: Batch, params: Params, found: Sequence[Discovery] = ()) -> Workload:
+    _refuse_analysts(con)
     with con._open(), guarded():
-        return compile_batch(batch, con._session.catalog, params, con._session.limits)
+        return replace(con._session, stand_ins=tuple(found)).compile(Ask(batch, params)).workload
 
 
 def _counts(con: Connection, workload: Workload) -> NDArray[Any]:

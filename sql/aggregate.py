@@ -22,6 +22,7 @@ from .declared import bounds, clamped, summands
 from .dialect import to_double
 from .domains import clamp
 from .from_clause import RelationReader
+from .kept_rows import leaves_out
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation
@@ -124,8 +125,18 @@ class AggregateReader:
             finish.format(spread),
         )
 
+    def check_kept(self, node: exp.Expr) -> None:
+        """Refuse what would count the rows of a public table that match no private row."""
+        relation = self._relation
+        if relation.kept and not leaves_out(node, relation.level, relation.kept):
+            raise self._scope.error(
+                UnsupportedSqlError, node, "rows of a public table without a match would be counted here, and they are "
+                "not among the rows of people", "write COUNT(private column), or JOIN in place of the outer join",
+            )  # fmt: skip
+
     def filtered(self, node: exp.Expr) -> tuple[Predicate, exp.Expr]:
         """The condition of the rows that an aggregate is over, and the aggregate without its FILTER."""
+        self.check_kept(node)
         if isinstance(node, exp.Filter):
             condition = self._relations.predicate(self._relation, node.expression.this)
             return both(self._relation.where, condition), node.this

@@ -20,6 +20,7 @@ from .predicate import And, ColumnQuestion, Not, Predicate
 from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
 from .relation import Relation
 from .selection import Selection
+from .unit_rows import ONLY_PRESENT
 
 _VALUE = "v"
 
@@ -55,6 +56,12 @@ def read_distinct(selection: Selection, groups: Groups, node: exp.Expr) -> Form:
                 UnsupportedSqlError, node, "DISTINCT takes one expression here", "count one column at a time"
             )
         value = value.expressions[0]
+    if len(groups.sets) > 1:
+        raise selection.error(
+            UnsupportedSqlError, node, "distinct values do not add up over ROLLUP, CUBE and GROUPING SETS",
+            "write one SELECT with GROUP BY for each set of keys, joined by UNION ALL",
+        )  # fmt: skip
+    selection.aggregates(node).check_kept(node)
     relation = selection.relations.read(_rows(selection, groups, node, value))
     reader = AggregateReader(selection.batch, selection.relations, relation)
     asked = exp.Sum(this=exp.column(_VALUE)) if isinstance(core, exp.Sum) else exp.Count(this=exp.Star())
@@ -72,6 +79,7 @@ def _rows(selection: Selection, groups: Groups, node: exp.Expr, value: exp.Expr)
     """SELECT * FROM (SELECT DISTINCT keys, x FROM … WHERE …) WHERE x IS NOT NULL."""
     select = selection.select
     inner = exp.Select(distinct=exp.Distinct())
+    inner.meta[ONLY_PRESENT] = True
     items: list[exp.Expr] = [exp.alias_(key.node.copy(), f"k{i}") for i, key in enumerate(groups.keys)]
     inner.set("expressions", [*items, exp.alias_(value.copy(), _VALUE)])
     for clause in ("from_", "joins"):

@@ -119,6 +119,7 @@ class RelationReader:
             equal=attacher.equal,
             conditions_on=attacher.conditions_on,
             kept=frozenset(tables.kept),
+            optional=attacher.optional,
         )
         if apart:
             filters = [truth(node, attacher.scope(inner)) for inner, node in attacher.rest()]
@@ -269,11 +270,12 @@ class RelationReader:
         return self.kind(query) is Kind.PUBLIC
 
     def _joined(self, node: exp.Expr, joins: list[exp.Join], level: Level, tables: Tables) -> list[Leaf]:
+        first = len(tables.conditions)
         leaves = self._item(node, level, tables)
         if isinstance(node, exp.Table | exp.Subquery):
             joins = list(node.args.get("joins") or []) + joins
         for join in joins:
-            leaves += self._join(join, leaves, level, tables)
+            leaves += self._join(join, leaves, first, level, tables)
         return leaves
 
     def _item(self, node: exp.Expr, level: Level, tables: Tables) -> list[Leaf]:
@@ -429,7 +431,8 @@ class RelationReader:
         text = dialect.write(item, comments=True, functions_as_typed=True)
         return dialect.display_name(text, relations, tables) or text
 
-    def _join(self, join: exp.Join, before: list[Leaf], level: Level, tables: Tables) -> list[Leaf]:
+    def _join(self, join: exp.Join, before: list[Leaf], first: int, level: Level, tables: Tables) -> list[Leaf]:
+        """One join; ``first`` is where the conditions of what stands before it begin."""
         side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
         if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS") or side == "FULL":
             raise self._error(
@@ -437,16 +440,27 @@ class RelationReader:
                 f"a {' '.join(filter(None, (method, side, kind)))} JOIN is not supported",
                 "write JOIN … ON … or LEFT JOIN … ON …",
             )  # fmt: skip
-        earlier = list(level.items)
+        earlier, middle = list(level.items), len(tables.conditions)
         added = self._joined(join.this, [], level, tables)
         conditions = [(level, part) for part in self._on(join, earlier, level, natural=method == "NATURAL", side=side)]
-        self._put(join, side, before, added, conditions, tables)
+        inside = slice(middle, None) if side == "LEFT" else slice(first, middle)
+        self._put(join, side, before, added, conditions, inside, tables)
         return added
 
     def _put(
-        self, join: exp.Join, side: str, before: list[Leaf], added: list[Leaf], conditions: list[Any], tables: Tables
+        self,
+        join: exp.Join,
+        side: str,
+        before: list[Leaf],
+        added: list[Leaf],
+        conditions: list[Any],
+        inside: slice,
+        tables: Tables,
     ) -> None:
-        """Inner joins are conditions; of an outer join, one side is a table that may have no match."""
+        """Inner joins are conditions; of an outer join, one side is a table that may have no match.
+
+        The conditions ``inside`` that side decide what can match, and not which rows are there.
+        """
         if not side:
             tables.conditions += conditions
             return
@@ -455,13 +469,15 @@ class RelationReader:
         if private and all(leaf.table.public for leaf in kept):
             tables.conditions += conditions
             tables.kept.update(private)
+            tables.matching.update(id(node) for _, node in conditions)
             return
         if len(optional) != 1:
             raise self._error(
                 UnsupportedSqlError, join.this, "an outer join takes one table that may have no match",
                 "join the other tables before, or in a derived table of public tables",
             )  # fmt: skip
-        tables.outer[optional[0]] = conditions
+        tables.outer[optional[0]] = [*conditions, *tables.conditions[inside]]
+        del tables.conditions[inside]
 
     def _on(
         self, join: exp.Join, earlier: list[tuple[str, Mapping[str, Named]]], level: Level, *, natural: bool, side: str

@@ -20,7 +20,7 @@ from .constants import is_constant
 from .declared import with_domain
 from .domains import groups as groups_of
 from .group_list import GroupList, LabelList
-from .predicate import Predicate
+from .predicate import Or, Predicate
 from .public_groups import is_listed, listed_public, numbered_combinations, public_key, public_owner
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
@@ -224,11 +224,16 @@ def _combinations(selection: Selection, keys: list[GroupKey]) -> Bundle:
     relation = selection.relation
     assert relation is not None
     columns = [key.column for key in keys]
-    number, values = numbered_combinations(selection, columns, selection.statement.span(keys[0].node))
+    number, values, missing = numbered_combinations(selection, columns, selection.statement.span(keys[0].node))
     attribute = relation.base.attribute(number)
     span, limits = selection.statement.span(keys[0].node), selection.batch.limits
     listed = groups_of(relation.base.holder, attribute, number, span, limits)
-    groups = tuple((values[value], predicate) for value, predicate in listed if value is not None)
+    asked: dict[int, list[Predicate]] = {}
+    for value, predicate in listed:
+        place = missing if value is None else value
+        if place is not None:
+            asked.setdefault(place, []).append(predicate)
+    groups = tuple((values[place], parts[0] if len(parts) == 1 else Or(tuple(parts))) for place, parts in asked.items())
     return Bundle(tuple(keys), groups)
 
 

@@ -44,6 +44,8 @@ class Tables:
     """Tables whose columns are NULL where no row of theirs satisfies the conditions."""
     kept: set[Leaf] = field(default_factory=set)
     """Private tables that an outer join leaves out of some rows of a public table."""
+    matching: set[int] = field(default_factory=set)
+    """Conditions of such joins, by their nodes' identity: rows for which they do not hold are there all the same."""
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -331,8 +333,14 @@ class Attacher:
     def conditions_on(self, label: str) -> list[Column]:
         """The conditions that speak of one joined table alone."""
         leaf = self._labels[label]
-        alone = [(level, node) for level, node in self.rest() if not _has_query(node) and level.leaves(node) == {leaf}]
+        rest = [(level, n) for level, n in self.rest() if not _has_query(n) and id(n) not in self._tables.matching]
+        alone = [(level, node) for level, node in rest if level.leaves(node) == {leaf}]
         return [truth(node, self.scope(level)) for level, node in alone]
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The labels of tables whose columns are NULL where there is no match."""
+        return frozenset(label for label, leaf in self._labels.items() if leaf in self._tables.outer)
 
     def matches(self) -> list[Predicate]:
         """That each inner join has found its row."""

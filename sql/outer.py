@@ -22,6 +22,7 @@ from .level import Level, Named
 from .names import folded, numbered
 from .present import column_type
 from .public import TextWriter, described
+from .released import WHOLE_QUOTIENT
 from .select import read_counted, read_select
 from .statement import Statement, bare
 from .unit_rows import aggregates_of, group_nodes
@@ -107,6 +108,8 @@ class _Parts:
             return None
         kinds = {reader.item_kind(node) for node in from_items(query)}
         if Kind.ROWS not in kinds or Kind.RELEASED in kinds:
+            if reader.kind(query) is Kind.RELEASED:
+                _check_quotients(self.statement, query)
             return None
         if _has_window(query):
             return self._windowed(reader, query)
@@ -141,6 +144,7 @@ class _Parts:
             first.set(clause, None)
             last.set(clause, _replaced_all(value, columns))
         last.set("expressions", _items(reader, select, columns, level))
+        _check_quotients(self.statement, last)
         last.set("from_", exp.From(this=exp.to_table(self._part(reader, first))))
         return last
 
@@ -157,9 +161,26 @@ def replaced(node: exp.Expr, columns: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
         return columns[bare(node)].copy()
     if isinstance(node, exp.Query):
         return node.copy()
+    if isinstance(node, exp.Window):  # its function is computed over groups: only what stands inside is of a group
+        columns = {key: column for key, column in columns.items() if key not in _functions(node)}
     written = type(node)(**{name: _replaced_all(value, columns) for name, value in node.args.items()})
     written.meta.update(node.meta)
     return written
+
+
+def _functions(window: exp.Window) -> list[exp.Expr]:
+    """The function of a window, without and with its FILTER and the like."""
+    found = [window.this]
+    while isinstance(found[-1], exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        found.append(found[-1].this)
+    return found
+
+
+def _check_quotients(statement: Statement, query: exp.Expr) -> None:
+    """Released numbers are DOUBLE, which // divides without rounding. Queries inside are checked by themselves."""
+    for found in query.walk(prune=lambda node: isinstance(node, exp.Query) and node is not query):
+        if isinstance(found, exp.IntDiv):
+            raise statement.error(UnsupportedSqlError, found, WHOLE_QUOTIENT, "write a / b, or floor(a / b)")
 
 
 def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | None:
@@ -291,14 +312,19 @@ def merged_select(reader: RelationReader, select: exp.Select) -> tuple[RelationR
            if not _is_star(c)):  # fmt: skip
         return None
     level = inner_reader.with_ctes(inner).level(inner, Tables())
-    return inner_reader, _merge(select, inner, columns, level)
+    shown = {name: Named(i.alias_or_name) for name, i in zip(columns, inner.expressions, strict=True)}
+    names = [reader.output_name(item, Level(reader.statement, [(items[0].alias_or_name, shown)]))
+             if not _is_star(item) else "" for item in select.expressions]  # fmt: skip
+    return inner_reader, _merge(select, inner, columns, level, names)
 
 
 def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
-def _merge(select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr], level: Level) -> exp.Select:
+def _merge(
+    select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr], level: Level, names: Sequence[str]
+) -> exp.Select:
     merged = inner.copy()
 
     def inlined(node: exp.Expr) -> exp.Expr:
@@ -307,13 +333,12 @@ def _merge(select: exp.Select, inner: exp.Select, columns: Mapping[str, exp.Expr
         )
 
     items: list[exp.Expr] = []
-    for item in select.expressions:
+    for item, name in zip(select.expressions, names, strict=True):
         if _is_star(item):
             items += [exp.alias_(i.this if isinstance(i, exp.Alias) else i, i.alias_or_name, quoted=True, copy=True)
                       for i in inner.expressions]  # fmt: skip
             continue
         node = item.this if isinstance(item, exp.Alias) else item
-        name = item.alias_or_name or dialect.write(node, functions_as_typed=True)
         items.append(exp.alias_(bare(inlined(node)), name, quoted=True))
     merged.set("expressions", items)
     _number_groups(merged, inner, level)

@@ -21,6 +21,7 @@ from .selection import Selection
 from .statement import Span
 
 _NUMBER = "combination"
+_MISSING = "tacit_missing"
 
 
 def is_listed(column: Column) -> bool:
@@ -63,8 +64,9 @@ def listed_public(selection: Selection, column: Column, span: Span) -> Column:
 
 def numbered_combinations(
     selection: Selection, columns: Sequence[Column], span: Span
-) -> tuple[Column, list[tuple[Any, ...]]]:
-    """(the number of a row's combination of columns of one public table, the combinations in that order)."""
+) -> tuple[Column, list[tuple[Any, ...]], int | None]:
+    """(the number of a row's combination of columns of one public table, the combinations in that order, the one of
+    rows without a match, whose number is NULL)."""
     relation, read = selection.relation, selection.batch.catalog.read_public
     assert relation is not None
     label = public_owner(relation, columns[0])
@@ -74,23 +76,37 @@ def numbered_combinations(
     shown = ", ".join(f"{c.reference} AS {key}" for c, key in zip(columns, keys, strict=True))
     number = f"dense_rank() OVER (ORDER BY {', '.join(keys)}) - 1 AS {dialect.quote(_NUMBER)}"
     joined = [dialect.quote(f"{label}.{key}") for _, key in join.on]
-    inner = _query(relation, label, f"SELECT {', '.join([*joined, shown])}", "")
+    inner = _query(relation, label, f"SELECT {', '.join([*joined, shown, _MISSING])}", "")
     every = replace(inner, text=f"SELECT *, {number} FROM ({inner.text})")  # noqa: S608
-    listed = replace(every, text=f"SELECT DISTINCT {_NUMBER}, {', '.join(keys)} FROM ({every.text}) ORDER BY 1")  # noqa: S608
-    combinations = [] if read is None else [tuple(row[1:]) for row in read(listed)]
+    heads = ", ".join([_NUMBER, *keys])
+    listed = replace(
+        every,
+        text=f"SELECT {heads}, bool_or({_MISSING}) FROM ({every.text}) GROUP BY {heads} ORDER BY {_NUMBER}",  # noqa: S608
+    )
+    rows = [] if read is None else read(listed)
+    combinations = [tuple(row[1:-1]) for row in rows]
+    missing = next((place for place, row in enumerate(rows) if row[-1]), None)
     _check(len(combinations), selection, span)
     named = [f"{own} AS {dialect.quote(key)}" for own, (_, key) in zip(joined, join.on, strict=True)]
-    lookup = replace(every, text=f"SELECT DISTINCT {', '.join([*named, _NUMBER])} FROM ({every.text})")  # noqa: S608
+    lookup = replace(
+        every,
+        text=f"SELECT DISTINCT {', '.join([*named, _NUMBER])} FROM ({every.text}) WHERE NOT {_MISSING}",  # noqa: S608
+    )
     types = {column.name: column for column in join.table.columns}
-    numbered = Column(_NUMBER, "BIGINT", False, Range(0, len(combinations) - 1) if combinations else Values(()))
+    numbered = Column(
+        _NUMBER, "BIGINT", missing is not None, Range(0, len(combinations) - 1) if combinations else Values(())
+    )
     table = Table(
         f"{join.table.name} in groups", (*(types[key] for _, key in join.on), numbered), public=True, rows=lookup
     )
-    return numbered.of(relation.base.join(replace(join, table=table))), combinations
+    return numbered.of(relation.base.join(replace(join, table=table))), combinations, missing
 
 
 def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
-    """A query over the rows of a joined public table that satisfy the conditions on it alone."""
+    """A query over the rows of a joined public table that satisfy the conditions on it alone.
+
+    Where rows may have no match, all columns are NULL in one more row.
+    """
     join = _join(relation, label)
     assert join is not None
     rows = join.table.rows
@@ -104,8 +120,12 @@ def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
         for c in join.table.columns
         if dialect.is_key(c.type)
     )
+    nulls = ", ".join("NULL" for c in join.table.columns if dialect.is_key(c.type))
+    made = f"SELECT {names}, FALSE AS {_MISSING} FROM ({inner.text})"  # noqa: S608
+    if label in relation.optional:
+        made += f" UNION ALL SELECT {nulls}, TRUE"
     conditions = " AND ".join(f"({condition.reference})" for condition in relation.conditions_on(label)) or "TRUE"
-    text = f"{head} FROM (SELECT {names} FROM ({inner.text})) WHERE {conditions} {tail}"  # noqa: S608
+    text = f"{head} FROM ({made}) WHERE {conditions} {tail}"
     return replace(inner, text=text)
 
 

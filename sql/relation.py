@@ -37,6 +37,9 @@ class Relation:
     kept: frozenset[Leaf] = frozenset()
     """Private tables of an outer join that keeps rows of a public one without a match: those rows are not counted."""
 
+    optional: frozenset[str] = frozenset()
+    """The labels of joined tables whose columns are NULL where there is no match."""
+
     def named(self, node: exp.Column) -> Named:
         """What a name stands for."""
         return self.level.find(node)

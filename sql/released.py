@@ -27,6 +27,9 @@ from .statement import bare
 from .total import Prover, refusal
 from .workload import Leaf, Linear, Mode, PublicValues, Quantile
 
+WHOLE_QUOTIENT = "released numbers are no whole numbers, so // would not divide them as it divides counts"
+_RELEASED = re.compile(r"\ba\d+\b")
+"""The name of a leaf."""
 _LONGEST = 20_000
 """Characters of an expression with its aliases written out: each alias can be twice as long as the one before."""
 
@@ -119,6 +122,8 @@ class ReleasedReader:
                 args[name] = [self._rewritten(v, leaves, aliases) if isinstance(v, exp.Expr) else v for v in value]
             else:
                 args[name] = self._rewritten(value, leaves, aliases) if isinstance(value, exp.Expr) else value
+        if isinstance(node, exp.IntDiv) and any(_RELEASED.search(dialect.write(part)) for part in args.values()):
+            raise self._selection.error(UnsupportedSqlError, node, WHOLE_QUOTIENT, "write a / b, or floor(a / b)")
         return type(node)(**args)
 
     def _average(self, node: exp.Expr, leaves: Leaves) -> exp.Expr:

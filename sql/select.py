@@ -12,6 +12,7 @@ from .distinct import average_of_distinct
 from .from_clause import RelationReader
 from .grouping import Groups, key_type, read_groups
 from .linear import LinearReader
+from .public_groups import public_owner
 from .quantile import QuantileReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased
@@ -76,7 +77,16 @@ class _OutputReader:
         self.released = ReleasedReader(selection, groups, self._linear)
 
     def counted(self) -> Linear | None:
-        """COUNT(*) of each group."""
+        """COUNT(*) of each group; None where every group is there, since a public table keeps its rows."""
+        selection, relation = self._selection, self._selection.relation
+        if relation is not None and relation.kept:
+            public = all(public_owner(relation, key.column) is not None for key in self._groups.keys)
+            if public and selection.select.args.get("where") is None:
+                return None
+            raise selection.error(
+                UnsupportedSqlError, selection.select, "which groups are here depends on rows of a public table that "
+                "match no private row", "write JOIN in place of the outer join",
+            )  # fmt: skip
         form = self._linear.form(exp.Count(this=exp.Star()))
         return None if form is None else self._linear.rows(form)
 

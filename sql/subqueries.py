@@ -17,6 +17,7 @@ from .joins import Tables, conjuncts
 from .level import Level
 from .public import TextWriter, described
 from .statement import bare
+from .unit_rows import aggregates_of
 
 if TYPE_CHECKING:
     from .from_clause import RelationReader
@@ -38,11 +39,13 @@ class SubqueryReader:
         """A condition without subqueries."""
         if node.find(exp.Query) is None:
             return node
-        return self._replaced(node)
+        return self._replaced(node, required=True)
 
-    def _replaced(self, node: exp.Expr) -> exp.Expr:
+    def _replaced(self, node: exp.Expr, *, required: bool = False) -> exp.Expr:
+        """``required``: the row is left out where this is not true, so that false and NULL are the same."""
+        required = required and isinstance(node, exp.And | exp.Or | exp.Paren | exp.In)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
-            return self._in(node)
+            return self._in(node, required=required)
         if isinstance(node, exp.Exists):
             return self._exists(node)
         if isinstance(node, exp.Subquery):
@@ -52,12 +55,12 @@ class SubqueryReader:
             if isinstance(value, list):
                 args[name] = [self._replaced(v) if isinstance(v, exp.Expr) else v for v in value]
             else:
-                args[name] = self._replaced(value) if isinstance(value, exp.Expr) else value
+                args[name] = self._replaced(value, required=required) if isinstance(value, exp.Expr) else value
         written = type(node)(**args)
         written.meta.update(node.meta)
         return written
 
-    def _in(self, node: exp.In) -> exp.Expr:
+    def _in(self, node: exp.In, *, required: bool) -> exp.Expr:
         query = _select(node.args["query"])
         subject = self._replaced(node.this)
         if query is None or len(query.expressions) != 1:
@@ -72,7 +75,18 @@ class SubqueryReader:
             listed.meta.update(node.meta)
             return listed
         item = query.expressions[0]
-        return self._looked_up(node, query, [(subject, bare(item.this if isinstance(item, exp.Alias) else item))])
+        own = bare(item.this if isinstance(item, exp.Alias) else item)
+        inner, tables = self._reader.with_ctes(query), Tables()
+        if not required and not (
+            query.args.get("from_") is not None
+            and _never_null(subject, self._level, self._tables)
+            and _never_null(own, inner.level(_without_where(query), tables), tables)
+        ):
+            raise self._error(
+                UnsupportedSqlError, node, "NOT IN holds for no row if the SELECT has a NULL, and whether it has one "
+                "is not known", "write NOT EXISTS (SELECT 1 FROM … WHERE column = …), or declare not_null",
+            )  # fmt: skip
+        return self._looked_up(node, query, [(subject, own)])
 
     def _exists(self, node: exp.Exists) -> exp.Expr:
         query = _select(node.this)
@@ -83,10 +97,11 @@ class SubqueryReader:
     def _looked_up(self, node: exp.Expr, query: exp.Select, pairs: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
         """Whether the distinct keys of another table hold those of this row."""
         refused = {"group", "having", "limit", "offset", "qualify", "windows"}
-        if any(query.args.get(clause) for clause in refused) or query.args.get("from_") is None:
+        grouped = aggregates_of(query) or any(query.args.get(clause) for clause in refused)
+        if grouped or query.args.get("from_") is None:
             raise self._error(
                 UnsupportedSqlError, node, "a subquery in a condition reads rows and does not group them",
-                "leave GROUP BY, HAVING and LIMIT out, or join a derived table",
+                "leave aggregates, GROUP BY, HAVING and LIMIT out, or join a derived table",
             )  # fmt: skip
         inner = self._reader.with_ctes(query).level(_without_where(query), Tables())
         rest: list[exp.Expr] = []
@@ -127,6 +142,18 @@ class SubqueryReader:
             UnsupportedSqlError, part, "a subquery is connected to the query around it by equalities only",
             "equate a column inside with one outside",
         )  # fmt: skip
+
+
+def _never_null(node: exp.Expr, level: Level, tables: Tables) -> bool:
+    """Whether an expression is a column that holds no NULL."""
+    node = bare(node)
+    if not isinstance(node, exp.Column):
+        return False
+    try:
+        named = level.find(node).traced()
+    except UnknownNameError:
+        return False
+    return named.column is not None and not named.column.nullable and named.leaf not in {*tables.outer, *tables.kept}
 
 
 def _is_inside(node: exp.Expr, inner: Level) -> bool:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .relation import Relation
 
 _READ = ("expressions", "from_", "where", "with_", "joins", "group", "having", "distinct", "order")
+ONLY_PRESENT = "tacit: only rows with a value"
+"""Set where rows of NULL are left out of a derived table afterwards."""
 _WIDEST_SUM = 28
 """Digits of a DECIMAL whose sums no table is long enough to overflow."""
 
@@ -162,6 +164,11 @@ def read_unit_rows(
     keys = unit_keys(reader, select)
     assert keys is not None
     relation = reader.read(select, apart=True)
+    if relation.kept and not select.meta.get(ONLY_PRESENT):
+        raise reader.statement.error(
+            UnsupportedSqlError, place, "rows of a public table without a match would be grouped here, and they are "
+            "not among the rows of people", "write JOIN in place of the outer join",
+        )  # fmt: skip
     made = _Maker(reader, relation, keys)
     table = made.table(select)
     leaf = Leaf(table, alias, reader.statement, place)
@@ -324,7 +331,7 @@ class _Maker:
             word = "DISTINCT " if distinct else ""
             self._put(node, "BIGINT", f"count({word}{value}){where}", False, Range(0, most), *read)
         elif isinstance(core, exp.CountIf) and kind == "truth":
-            self._put(node, "BIGINT", f"coalesce(count_if({value}){where}, 0)", False, Range(0, most), *read)
+            self._put(node, "BIGINT", f"count_if({value}){where}", True, Range(0, most), *read)  # NULL over NULLs alone
         elif isinstance(core, exp.LogicalOr | exp.LogicalAnd) and kind == "truth":
             word = "bool_or" if isinstance(core, exp.LogicalOr) else "bool_and"
             self._put(node, "BOOLEAN", f"{word}({value}){where}", True, None, *read)

@@ -269,9 +269,9 @@ class TestPublicTables:
         found = con.discover("cities.country")
         assert found.values == ("FR", "IT") and not any(con.budget.spent)
         frame = con.answer("SELECT country, count(*) AS n FROM cities GROUP BY country")[0].df
-        assert frame["n"].tolist() == [1, 1, 0]
-        answers = con.answer("SELECT name, count(*) AS n FROM cities GROUP BY name", discover=True)
-        assert answers[0].df["name"].tolist()[:2] == ["Paris", "Rome"] and not any(con.budget.spent)
+        assert frame["n"].tolist() == [1, 1]  # DuckDB's own answer
+        answers = con.answer("SELECT name, count(*) AS n FROM cities GROUP BY name ORDER BY name", discover=True)
+        assert answers[0].df["name"].tolist() == ["Paris", "Rome"] and not any(con.budget.spent)
 
 
 class TestRefused:
@@ -373,7 +373,7 @@ class TestInABatch:
         batch = "SELECT country, city, count(*) FROM visits LEFT JOIN cities ON city = cities.name GROUP BY ALL"
         answers = con.answer(batch, epsilon=80, delta=1e-5, discover=True)
         assert len(answers[0].df) == 12
-        assert [d.table for d in answers.discovered] == ["cities", "visits"]
+        assert [d.table for d in answers.discovered] == ["visits"]  # what a public table holds is known
         assert con.budget.spent.epsilon == 80
 
     @pytest.mark.parametrize(

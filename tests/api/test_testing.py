@@ -100,3 +100,16 @@ def test_says_so_loudly(module: str) -> None:
         assert text is not None
         assert "EXACT" in text
         assert "ONLY" in text.upper()
+
+
+def test_undeclared_keys_and_ranges_are_those_of_the_rows() -> None:
+    database = duckdb.connect()
+    database.execute("CREATE TABLE t AS SELECT ['a', 'b', NULL][1 + i % 3] AS k, i * 3 - 7 AS x FROM range(9) AS r(i)")
+    con = tacit.connect(database, policy={"budget": {"epsilon": 1}, "tables": {"t": {}}})
+    sql = "SELECT k, count(*) AS n, sum(x) AS s FROM t GROUP BY k"
+    with pytest.raises(tacit.Error):
+        tacit.testing.exact_answers(con, sql)
+    (frame,) = tacit.testing.exact_answers(con, sql, discover=True)
+    assert frame["k"].tolist()[:2] == ["a", "b"] and frame["n"].tolist() == [3, 3, 3]
+    np.testing.assert_allclose(frame["s"], [6, 15, 24], atol=1e-3)
+    assert con.budget.spent.epsilon == 0

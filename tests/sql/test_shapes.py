@@ -1,0 +1,156 @@
+"""Statements over several tables, and over results: without noise, tacit's answer is DuckDB's to the same text.
+
+What tacit does not answer it refuses with an error of its own tree. ``TACIT_FUZZ`` multiplies the number of statements.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+import tacit
+import tacit.testing
+from support.random_shapes import CLINIC, POLICY, statement
+
+SEEDS = 8 * int(os.environ.get("TACIT_FUZZ", "1"))
+PER_SEED = 30
+
+
+@pytest.fixture(scope="module")
+def truth() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1}) as database:
+        database.execute(CLINIC)
+        yield database
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[tacit.Connection]:
+    with duckdb.connect(config={"threads": 1}) as database:
+        database.execute(CLINIC)
+        connection = tacit.connect(database, policy=POLICY)
+        yield connection
+        connection.close()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_shapes(con: tacit.Connection, truth: duckdb.DuckDBPyConnection, seed: int) -> None:
+    rng = random.Random(seed)
+    answered = sum(check(con, truth, statement(rng)) for _ in range(PER_SEED))
+    assert answered > 0.4 * PER_SEED
+
+
+def check(con: tacit.Connection, truth: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether a statement is answered; fails where the answer is wrong."""
+    try:
+        (ours,) = tacit.testing.exact_answers(con, sql)
+    except tacit.InternalError:
+        pytest.fail(f"fails on: {sql}")
+    except tacit.Error:
+        return False
+    try:
+        theirs = truth.execute(sql).df()
+    except duckdb.Error as error:
+        pytest.fail(f"answers what DuckDB does not: {sql}\n{error}")
+    wrong = difference(ours, theirs, grouped="GROUP BY" in sql)
+    assert not wrong, f"{wrong}\n{sql}\ntacit:\n{ours}\nDuckDB:\n{theirs}"
+    return True
+
+
+def difference(ours: pd.DataFrame, theirs: pd.DataFrame, *, grouped: bool) -> str:
+    """Where two answers differ. Groups without rows may be there too: their figures, which come last, are 0 or NULL."""
+    if list(ours.columns) != list(theirs.columns):
+        return f"columns {list(ours.columns)}, DuckDB has {list(theirs.columns)}"
+    expected, found = (
+        Counter(tuple(map(plain, row)) for row in f.itertuples(index=False, name=None)) for f in (theirs, ours)
+    )
+    extra, missing = list((found - expected).elements()), list((expected - found).elements())
+    for row in list(extra):
+        match = next((other for other in missing if all(map(same, row, other))), None)
+        if match is not None:
+            extra.remove(row)
+            missing.remove(match)
+    left = [row for row in extra if not grouped or row[-1] not in (0.0, None)]
+    return f"tacit alone has {left}, DuckDB {missing}" if left or missing else ""
+
+
+def same(a: Hashable, b: Hashable) -> bool:
+    if b is None:  # the sum of no rows is NULL in DuckDB, 0 here
+        return a is None or a == 0
+    return abs(a - b) < 1e-3 if isinstance(a, float) and isinstance(b, float) else a == b
+
+
+def plain(value: Any) -> Hashable:
+    """A value as both sides write it."""
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, str) else round(float(value), 6) + 0.0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # rows without a match are a group of several public columns, and the same group as a row of NULLs
+        "SELECT d.floor, d.head, count(*), sum(v.cost) FROM visits v LEFT JOIN depts d USING (dept) GROUP BY 1, 2",
+        "SELECT d.floor, d.floor + 1, count(*) FROM depts d RIGHT JOIN visits v USING (dept) GROUP BY 1, 2",
+        "SELECT coalesce(d.floor, 7) AS f, count(*) FROM visits v LEFT JOIN depts d USING (dept) GROUP BY 1",
+        # COUNT_IF over NULLs alone is NULL
+        "SELECT c, count(*) FROM (SELECT pid, ward, count_if(dept = 'x') AS c FROM visits GROUP BY ALL) GROUP BY c",
+        # a function is a window's own, even where the same aggregate is computed for the groups
+        "SELECT dept, count(*) AS n, count(*) OVER () AS k FROM visits GROUP BY dept",
+        # a public table keeps its rows, and what is counted leaves them out
+        "SELECT d.dept, count(v.vid) FROM depts d LEFT JOIN visits v ON v.dept = d.dept AND d.floor = 2 GROUP BY 1",
+        "SELECT d.floor, sum(coalesce(v.cost, 0)) FROM depts d LEFT JOIN visits v USING (dept) GROUP BY d.floor",
+        "SELECT avg(n) FROM (SELECT d.dept, count(v.vid) AS n FROM depts d LEFT JOIN visits v USING (dept) GROUP BY 1)",
+        "SELECT count(DISTINCT v.pid) FROM depts d LEFT JOIN visits v USING (dept)",
+        "SELECT dept, n + 1, -n FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept) g",
+        "SELECT dept, n / 2 AS h, n % 2 AS r FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept)",
+    ],
+)
+def test_answered(con: tacit.Connection, truth: duckdb.DuckDBPyConnection, sql: str) -> None:
+    assert check(con, truth, sql)
+
+
+KEPT = "without a match would be"
+QUOTIENT = "released numbers are no whole numbers"
+
+
+@pytest.mark.parametrize(
+    ("message", "sql"),
+    [
+        (KEPT, "SELECT count(*) FROM depts d LEFT JOIN visits v USING (dept)"),
+        (KEPT, "SELECT d.dept, count(d.floor) FROM visits v RIGHT JOIN depts d ON d.dept = v.dept GROUP BY 1"),
+        (KEPT, "SELECT count(coalesce(v.cost, 0)) FROM depts d LEFT JOIN visits v USING (dept)"),
+        (KEPT, "SELECT sum(coalesce(v.cost, 1)) FROM depts d LEFT JOIN visits v USING (dept)"),
+        (KEPT, "SELECT count_if(v.cost IS NULL) FROM depts d LEFT JOIN visits v USING (dept)"),
+        (KEPT, "SELECT count(DISTINCT d.floor) FROM depts d LEFT JOIN visits v USING (dept)"),
+        (KEPT, "SELECT count(*) FROM (SELECT d.dept, v.cost FROM depts d LEFT JOIN visits v USING (dept))"),
+        (KEPT, "SELECT count(*) FROM (SELECT DISTINCT v.pid FROM depts d LEFT JOIN visits v USING (dept))"),
+        ("which groups are here", "SELECT count(*) FROM (SELECT d.dept, count(v.vid) AS n FROM depts d LEFT JOIN "
+         "visits v USING (dept) WHERE v.cost > 3 GROUP BY 1)"),
+        (QUOTIENT, "SELECT count(*) // 3 FROM visits"),
+        (QUOTIENT, "SELECT sum(n) // 2 FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept)"),
+        (QUOTIENT, "SELECT dept, count(*) // 2, rank() OVER (ORDER BY dept) FROM visits GROUP BY dept"),
+        ("distinct values do not add up", "SELECT dept, count(DISTINCT pid) FROM visits GROUP BY ROLLUP (dept)"),
+        ("NOT IN holds for no row", "SELECT count(*) FROM visits v WHERE v.dept NOT IN "
+         "(SELECT p.city FROM patients p WHERE p.pid = v.pid)"),
+        ("reads rows and does not group", "SELECT count(*) FROM visits v WHERE EXISTS "
+         "(SELECT count(*) FROM calls c WHERE c.pid = v.pid)"),
+        ("an outer join equates columns", "SELECT count(*) FROM patients p LEFT JOIN "
+         "(SELECT pid, count(*) AS n FROM visits GROUP BY pid HAVING count(*) > 2) u USING (pid) WHERE u.n IS NULL"),
+        ("an outer join equates columns", "SELECT count(*) FROM visits v LEFT JOIN "
+         "(SELECT * FROM patients WHERE sex = 'f') p USING (pid)"),
+        ("several rows for one value", "SELECT count(DISTINCT v.ward) FROM visits v JOIN lists l ON l.name = v.dept"),
+        ("several rows for one value", "SELECT count(*) FROM visits v JOIN lists l ON l.name = v.dept"),
+    ],
+)  # fmt: skip
+def test_refused(con: tacit.Connection, message: str, sql: str) -> None:
+    with pytest.raises(tacit.Error, match=message):
+        tacit.testing.exact_answers(con, sql)
