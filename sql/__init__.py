@@ -8,6 +8,7 @@ The files in the order in which a batch meets them:
     from_clause, level, joins   which rows it reads, under which names (relation: the result)
     unit_rows, subqueries       tables of one row for each unit; IN and EXISTS (derived: what is handed over)
     distinct, public_groups     distinct values as rows; groups that a public table lists
+    kept_rows                   what an outer join keeps of a public table, which is not counted
     selection, grouping         what its clauses share, and its groups (group_list: without a list of them)
     linear, aggregate           COUNT and SUM as rows of the workload
     quantile                    MEDIAN, QUANTILE, MIN, MAX and MODE as counts, which are such rows too
@@ -15,7 +16,8 @@ The files in the order in which a batch meets them:
     predicate, regions          conditions as questions that cut columns
     scalar, total, signature    expressions over one row, proven to fail on none
     constants, literals         constants and parameters
-    domains, declared           what the declared domains imply
+    domains, declared, steps    what the declared domains imply
+    wanted, named_column        what nobody declared and can be found
     batch, compile, cells       all questions collected; cells and matrix
     conjunction, products       conditions taken apart; products of small matrices where the cells cannot be listed
     computed_axes, parts        conditions and keys as columns of their own, where not even that fits
