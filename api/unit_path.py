@@ -66,9 +66,8 @@ def _check_names(table: Table, place: Place) -> None:
 def _check_same_unit(step: KeyStep, rest: Sequence[str], place: Place) -> None:
     """The rows of a table on the way belong to the unit that the way leads to.
 
-    Guarantee. Removing a unit then removes rows on the way that lead to this unit and to no other. If a table on the
-    way had other units, removing one of those would take the rows behind it away from, or out of the bound of, this
-    one.
+    Guarantee. Removing a unit then removes rows on the way that lead to this unit and to no other. Had a table on the
+    way other units, removing one of those would change which rows behind it count for this one.
     """
     wanted = unit_text(f" {ARROW} ".join([step.gives, *rest]))
     declared = None if step.table.privacy_unit is None else unit_text(step.table.privacy_unit)
