@@ -123,7 +123,7 @@ SHAPES = {
     "distinct values of units": f"SELECT count(*) FROM (SELECT DISTINCT n FROM ({BY_UNIT}))",
     "distinct of distinct": "SELECT count(*) FROM (SELECT DISTINCT c FROM (SELECT DISTINCT city c, day FROM visits))",
     "exists": "SELECT count(*) FROM visits v WHERE EXISTS (SELECT 1 FROM labs l WHERE l.pid = v.pid AND l.y > 4)",
-    "not exists": "SELECT count(*) FROM visits WHERE NOT EXISTS (SELECT 1 FROM labs WHERE labs.pid = visits.pid AND y > 4)",
+    "not exists": "SELECT count(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.pid = v.pid AND y > 4)",
     "in a public table": "SELECT count(*) FROM visits WHERE city IN (SELECT city FROM cities WHERE size > 1)",
 }  # fmt: skip
 
