@@ -212,6 +212,9 @@ class _Twins:
     def schema(self) -> tuple[SourceTable, ...]:
         return self._tables
 
+    def read_public(self, query: object) -> list[object]:
+        raise AssertionError("no table is public")
+
 
 @pytest.mark.parametrize(
     "tables",

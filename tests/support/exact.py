@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tacit.outer_figures import outer_frame
 from tacit.sql import Source, Workload
 from tacit.sql.present import arranged, exact_values, key_frame, leaf_values
-from tacit.sql.workload import Key, TablePart
+from tacit.sql.workload import Key, OuterQuery, TablePart
 
 
 def exact_values_of(workload: Workload, source: Source) -> np.ndarray:
@@ -40,6 +41,10 @@ def product_values(workload: Workload, part: TablePart, source: Source) -> np.nd
 def exact_rows(workload: Workload, source: Source, number: int = 0) -> list[tuple[Any, ...]]:
     """The rows of one query's frame, with keys as plain Python values."""
     query, values = workload.queries[number], exact_values_of(workload, source)
+    if isinstance(query, OuterQuery):
+        frames = {id(part.query): key_frame(part.query) for part in query.parts}
+        frame = outer_frame(query, frames, values, source.compute)
+        return [tuple(None if pd.isna(value) else value for value in row) for row in frame.itertuples(index=False)]
     keys = key_frame(query)
     columns = [pd.Series(exact_values(query, column.output, keys, values)) for column in query.columns]
     rows = list(range(len(query.groups)))
