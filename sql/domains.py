@@ -25,8 +25,8 @@ from .scan import UNIT, SummedColumn
 from .statement import Span
 from .wanted import What, wanted
 
-_WIDEST = 1e300
-"""Wider clamps would overflow to infinity when a value is placed between their ends."""
+_LARGEST = 1e100
+"""The square of a larger number would overflow when errors are computed."""
 
 
 _MOST_LISTED = 1024
@@ -64,7 +64,7 @@ def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
         raise _no_range(holder, column, span, "SUM and AVG need")
     low, high = ends
     width = high - low
-    if not (math.isfinite(width) and 0 < width < _WIDEST and math.isfinite(UNIT / width)):
+    if not (max(abs(low), abs(high)) < _LARGEST and 0 < width and math.isfinite(UNIT / width)):
         raise span.error(
             DomainError, f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
             "declare a finite range whose min is less than its max",

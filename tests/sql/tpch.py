@@ -22,7 +22,7 @@ CREATE TABLE lineitem (l_orderkey INTEGER, l_partkey INTEGER, l_suppkey INTEGER,
 """
 
 POLICY = {
-    "budget": {"epsilon": 1.0},
+    "budget": {"epsilon": 100},
     "tables": {
         **{name: {"public": True} for name in ("region", "nation", "supplier", "part", "partsupp")},
         "lineitem": {
