@@ -64,7 +64,7 @@ def clamp(holder: Holder, column: Column, span: Span) -> SummedColumn:
         raise _no_range(holder, column, span, "SUM and AVG need")
     low, high = ends
     width = high - low
-    if not (max(abs(low), abs(high)) < _LARGEST and 0 < width and math.isfinite(UNIT / width)):
+    if not (max(abs(low), abs(high)) < _LARGEST and width > 0 and math.isfinite(UNIT / width)):
         raise span.error(
             DomainError, f"the range of {column.name}, {low:g} to {high:g}, cannot be used as a clamp",
             "declare a finite range whose min is less than its max",
