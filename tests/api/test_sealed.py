@@ -36,6 +36,14 @@ class Counted:
 
 
 @pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A job in the background is started with SIGINT ignored: then no interrupt would come."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     source = Counted()
     seams.replace(monkeypatch, "count", lambda *args: source(*args))
@@ -160,6 +168,7 @@ def test_the_check_can_fail(con: Connection, counted: Counted, monkeypatch: pyte
     assert leaks(caught.value, counted)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_rest_is_cleared_away(
     con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
