@@ -169,6 +169,7 @@ def _draws(query: OuterQuery, estimate: Estimate) -> list[Floats]:
     covariance = estimate.covariance(rows[:, None], rows[None, :])
     size, directions = np.linalg.eigh(covariance)
     factor = directions * np.sqrt(np.maximum(size, 0.0))
+    # How released figures may be off, not noise: nothing private depends on it.
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(rows))) @ factor.T
     noise = np.zeros((_DRAWS, len(estimate.values)))
     noise[:, rows] = draws

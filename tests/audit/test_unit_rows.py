@@ -98,6 +98,14 @@ SHAPES = {
     "a product and a lookup": (
         "SELECT count(*) FROM visits a JOIN visits b USING (pid) JOIN patients USING (pid) WHERE a.day < b.day"
     ),
+    "an outer product": "SELECT count(*), count(l.y) FROM visits v LEFT JOIN labs l ON v.pid = l.pid WHERE v.day > 1",
+    "units of an outer product": (
+        "SELECT count(*) FROM (SELECT v.pid, count(l.y) n FROM visits v LEFT JOIN labs l ON v.pid = l.pid "
+        "GROUP BY v.pid) WHERE n > 1"
+    ),
+    "distinct values of an outer product": (
+        "SELECT count(DISTINCT l.y) FROM visits v LEFT JOIN labs l ON v.pid = l.pid"
+    ),
     "a key path": "SELECT count(*), sum(qty) FROM lines WHERE qty > 2",
     "two steps": "SELECT count(*), sum(w) FROM parts",
     "the table on the way": (

@@ -93,10 +93,10 @@ class PublicTables:
     def _running(
         self, query: PublicQuery, frames: Mapping[str, tuple[pd.DataFrame, Columns]] | None = None
     ) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
-        heads = [(name, f"SELECT * FROM {quote(self._loaded(table))}") for name, table in query.tables]  # noqa: S608
         with self._lock:
             cursor = self._database().cursor()
         try:
+            heads = [(name, f"SELECT * FROM {quote(self._loaded(table))}") for name, table in query.tables]  # noqa: S608
             for name, (frame, columns) in (frames or {}).items():
                 cursor.register(f"{name}_frame", frame)
                 heads.append((name, restored(f"{name}_frame", columns)))
