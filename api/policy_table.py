@@ -17,7 +17,7 @@ from .policy_column import ColumnPolicy, declared_column, read_column
 from .policy_section import Place, Section, is_integer, kind, show, suggestion
 
 if TYPE_CHECKING:
-    from tacit.sql import SourceTable
+    from tacit.sql import Column, SourceColumn, SourceTable
 
 _MOST_ROWS = 10**9
 ARROW = "->"
@@ -151,12 +151,18 @@ def _unit(unit: str, table: SourceTable, place: Place) -> str:
     """The privacy unit's column under the database's own spelling; a path is read when all tables are known."""
     if ARROW in unit:
         return unit
-    column = next((c for c in table.columns if folded(c.name) == folded(unit)), None)
+    return unit_column(unit, table, place)
+
+
+def unit_column(name: str, table: SourceTable | Table, place: Place) -> str:
+    """A column that a privacy unit names, under the database's own spelling."""
+    columns: list[SourceColumn | Column] = list(table.columns)
+    column = next((c for c in columns if folded(c.name) == folded(name)), None)
     if column is None:
         place.refuse(
             "privacy_unit",
-            f"names {unit!r}, which is no column of {table.name}",
-            suggestion(unit, [c.name for c in table.columns]),
+            f"names {name!r}, which is no column of {table.name}",
+            suggestion(name, [c.name for c in columns]),
         )
     if not is_key(column.type):
         place.refuse(

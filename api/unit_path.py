@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from tacit.sql import Catalog, Table
 from tacit.sql.catalog import UNIT_NAME, KeyStep
-from tacit.sql.dialect import is_joinable, is_key
+from tacit.sql.dialect import is_joinable
 from tacit.sql.names import folded
 
 from .policy_section import Place, suggestion
-from .policy_table import ARROW, TablePolicy, unit_text
+from .policy_table import ARROW, TablePolicy, unit_column, unit_text
 
 
 def with_unit_paths(catalog: Catalog, declared: Mapping[str, TablePolicy], origin: str) -> Catalog:
@@ -31,7 +31,7 @@ def _with_path(table: Table, catalog: Catalog, declared: Mapping[str, TablePolic
     if table.privacy_unit is None or ARROW not in table.privacy_unit:
         return table
     first, *rest = (part.strip() for part in table.privacy_unit.split(ARROW))
-    key = _column(table, first, place)
+    key = unit_column(first, table, place)
     steps: list[KeyStep] = []
     before = table, key
     for text in rest:
@@ -46,7 +46,7 @@ def _with_path(table: Table, catalog: Catalog, declared: Mapping[str, TablePolic
             )
         if target.public or target.view:
             place.refuse("privacy_unit", f"leads to {target.name}, which holds no units", "name a private table")
-        gives = _column(target, column, place)
+        gives = unit_column(column, target, place)
         own = _own_key(target, before[1], declared.get(target.name), place)
         _check_types(before, (target, own), place)
         steps.append(KeyStep(target, own, gives))
@@ -83,7 +83,7 @@ def _check_same_unit(step: KeyStep, rest: Sequence[str], place: Place) -> None:
 def _own_key(table: Table, named: str, declared: TablePolicy | None, place: Place) -> str:
     """The column of a table that holds what another table names its rows by."""
     if declared is not None and declared.key is not None:
-        return _column(table, declared.key, place)
+        return unit_column(declared.key, table, place)
     same = table.column(named)
     if same is not None:
         return same.name
@@ -94,23 +94,6 @@ def _own_key(table: Table, named: str, declared: TablePolicy | None, place: Plac
         f"does not say by which column the rows of {table.name} are named",
         f'write key = "…" under [tables.{table.name}]',
     )
-
-
-def _column(table: Table, name: str, place: Place) -> str:
-    column = table.column(name)
-    if column is None:
-        place.refuse("privacy_unit", f"names {name!r}, which is no column of {table.name}", _known(table, name))
-    if not is_key(column.type):
-        place.refuse(
-            "privacy_unit",
-            f"names {column.name}, a column of type {column.type[:40]}, whose values cannot be told apart reliably",
-            "use a column of whole numbers, text, dates or UUIDs",
-        )
-    return column.name
-
-
-def _known(table: Table, name: str) -> str:
-    return suggestion(name, [column.name for column in table.columns])
 
 
 def _check_types(a: tuple[Table, str], b: tuple[Table, str], place: Place) -> None:

@@ -24,7 +24,7 @@ from .present import column_type
 from .public import TextWriter, described
 from .released import WHOLE_QUOTIENT
 from .select import read_counted, read_select
-from .statement import Statement, bare
+from .statement import Statement, bare, parts_of, rebuilt
 from .unit_rows import aggregates_of, group_nodes
 from .workload import KeyColumn, OuterQuery, Query, ReleasedPart
 
@@ -163,9 +163,7 @@ def replaced(node: exp.Expr, columns: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
         return node.copy()
     if isinstance(node, exp.Window):  # its function is computed over groups: only what stands inside is of a group
         columns = {key: column for key, column in columns.items() if key not in _functions(node)}
-    written = type(node)(**{name: _replaced_all(value, columns) for name, value in node.args.items()})
-    written.meta.update(node.meta)
-    return written
+    return rebuilt(node, [replaced(part, columns) for part in parts_of(node)])
 
 
 def _functions(window: exp.Window) -> list[exp.Expr]:

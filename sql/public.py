@@ -16,6 +16,7 @@ from . import dialect
 from .catalog import Column, Table
 from .constants import bound_literal
 from .derived import PublicQuery
+from .statement import parts_of, rebuilt
 
 if TYPE_CHECKING:
     from .from_clause import RelationReader
@@ -57,17 +58,8 @@ class TextWriter:
         if isinstance(node, exp.Placeholder):
             return bound_literal(node, reader.statement, reader.batch.params)
         self._check(reader, node)
-        args: dict[str, Any] = {}
-        for name, value in node.args.items():
-            if name == "with_" or (isinstance(node, exp.Column) and name in ("db", "catalog")):
-                continue
-            if isinstance(value, list):
-                args[name] = [self._written(reader, v) if isinstance(v, exp.Expr) else v for v in value]
-            else:
-                args[name] = self._written(reader, value) if isinstance(value, exp.Expr) else value
-        written = type(node)(**args)
-        written.meta.update(node.meta)
-        return written
+        left_out = ("with_", "db", "catalog") if isinstance(node, exp.Column) else ("with_",)
+        return rebuilt(node, [self._written(reader, part) for part in parts_of(node, left_out)], left_out)
 
     def _check(self, reader: RelationReader, node: exp.Expr) -> None:
         name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 from tacit.errors import LimitError, TypeMismatchError, UnsupportedSqlError
@@ -23,7 +22,7 @@ from .linear import LinearReader
 from .quantile import QuantileReader
 from .selection import Aliases, Selection, unaliased
 from .signature import Value
-from .statement import bare
+from .statement import bare, parts_of, rebuilt
 from .total import Prover, refusal
 from .workload import Leaf, Linear, Mode, PublicValues, Quantile
 
@@ -116,15 +115,10 @@ class ReleasedReader:
             raise self._selection.error(
                 UnsupportedSqlError, node, _refusal(node), "write COUNT(*), COUNT(column), SUM(column) or AVG(column)"
             )
-        args: dict[str, Any] = {}  # put together anew: copying the whole at every level would take quadratic time
-        for name, value in node.args.items():
-            if isinstance(value, list):
-                args[name] = [self._rewritten(v, leaves, aliases) if isinstance(v, exp.Expr) else v for v in value]
-            else:
-                args[name] = self._rewritten(value, leaves, aliases) if isinstance(value, exp.Expr) else value
-        if isinstance(node, exp.IntDiv) and any(_RELEASED.search(dialect.write(part)) for part in args.values()):
+        again = rebuilt(node, [self._rewritten(part, leaves, aliases) for part in parts_of(node)])
+        if isinstance(again, exp.IntDiv) and any(_RELEASED.search(dialect.write(part)) for part in again.args.values()):
             raise self._selection.error(UnsupportedSqlError, node, WHOLE_QUOTIENT, "write a / b, or floor(a / b)")
-        return type(node)(**args)
+        return again
 
     def _average(self, node: exp.Expr, leaves: Leaves) -> exp.Expr:
         total, count, low, high = self._selection.aggregates(node).ratio(node)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -70,6 +72,33 @@ def case_parts(
     if isinstance(node, exp.If):
         return None, [(node.this, node.args["true"])], node.args.get("false")
     return node.this, [(branch.this, branch.args["true"]) for branch in node.args["ifs"]], node.args.get("default")
+
+
+def parts_of(node: exp.Expr, without: Collection[str] = ()) -> list[exp.Expr]:
+    """The nodes below a node, in the order of its arguments; ``without`` those of some arguments."""
+    values = (value for name, value in node.args.items() if name not in without)
+    return [part for value in values for part in (value if isinstance(value, list) else [value])
+            if isinstance(part, exp.Expr)]  # fmt: skip
+
+
+def rebuilt(node: exp.Expr, parts: Iterable[exp.Expr], without: Collection[str] = ()) -> exp.Expr:
+    """A node of the same kind and place over other ``parts``, which stand for its ``parts_of``.
+
+    It is put together anew: copying the whole at every level would take quadratic time. The parts are changed before,
+    and not by a function given here, so that a long chain needs one frame for each link and not three.
+    """
+    rest = iter(parts)
+    args: dict[str, Any] = {}
+    for name, value in node.args.items():
+        if name in without:
+            continue
+        if isinstance(value, list):
+            args[name] = [next(rest) if isinstance(part, exp.Expr) else part for part in value]
+        else:
+            args[name] = next(rest) if isinstance(value, exp.Expr) else value
+    again = type(node)(**args)
+    again.meta.update(node.meta)
+    return again
 
 
 def bare(node: exp.Expr) -> exp.Expr:

@@ -16,7 +16,7 @@ from .constants import constant_literal
 from .joins import Tables, conjuncts
 from .level import Level
 from .public import TextWriter, described
-from .statement import bare
+from .statement import bare, parts_of, rebuilt
 from .unit_rows import aggregates_of
 
 if TYPE_CHECKING:
@@ -43,22 +43,14 @@ class SubqueryReader:
 
     def _replaced(self, node: exp.Expr, *, required: bool = False) -> exp.Expr:
         """``required``: the row is left out where this is not true, so that false and NULL are the same."""
-        required = required and isinstance(node, exp.And | exp.Or | exp.Paren | exp.In)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._in(node, required=required)
         if isinstance(node, exp.Exists):
             return self._exists(node)
         if isinstance(node, exp.Subquery):
             return public_value(self._reader, node) or node
-        args: dict[str, Any] = {}
-        for name, value in node.args.items():
-            if isinstance(value, list):
-                args[name] = [self._replaced(v) if isinstance(v, exp.Expr) else v for v in value]
-            else:
-                args[name] = self._replaced(value, required=required) if isinstance(value, exp.Expr) else value
-        written = type(node)(**args)
-        written.meta.update(node.meta)
-        return written
+        all_required = required and isinstance(node, exp.And | exp.Or | exp.Paren)
+        return rebuilt(node, [self._replaced(part, required=all_required) for part in parts_of(node)])
 
     def _in(self, node: exp.In, *, required: bool) -> exp.Expr:
         query = _select(node.args["query"])

@@ -22,7 +22,7 @@ from .level import Leaf, Level, Named
 from .names import folded
 from .scalar import Scope, scalar, truth
 from .scan import join_reads, rows_per_unit
-from .statement import bare
+from .statement import bare, parts_of, rebuilt
 
 if TYPE_CHECKING:
     from .from_clause import RelationReader
@@ -252,14 +252,7 @@ class _Maker:
                 UnsupportedSqlError, bared, f"{bared.name} is neither grouped by nor aggregated",
                 f"add it to GROUP BY, or write max({bared.name})",
             )  # fmt: skip
-        args: dict[str, Any] = {}
-        for name, value in bared.args.items():
-            if isinstance(value, list):
-                args[name] = [self.rewritten(v) if isinstance(v, exp.Expr) else v for v in value]
-            else:
-                args[name] = self.rewritten(value) if isinstance(value, exp.Expr) else value
-        written = type(bared)(**args)
-        written.meta.update(bared.meta)
+        written = rebuilt(bared, [self.rewritten(part) for part in parts_of(bared)])
         return exp.Paren(this=written) if isinstance(bared, exp.Binary | exp.Connector) else written
 
     def _key(self, node: exp.Expr) -> None:
