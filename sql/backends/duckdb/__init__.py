@@ -1,23 +1,24 @@
 """All that tacit knows of DuckDB.
 
 Two doors lead here. ``tacit.sql.source.Source`` is where the rows are; ``tacit.sql.dialect`` is what the compiler asks
-before it may write SQL at all. A second engine (PostgreSQL, Spark) is a folder beside this one that provides, in the
-same files:
+before it may write SQL at all.
 
-- ``text``: sqlglot's dialect, so that text is read as the engine reads it; how names, constants and expressions are
-  written; ``guarded``, which turns an error of a value into NULL;
+A batch is written in DuckDB's SQL whatever engine holds the rows, and a compiled scan is DuckDB's SQL: there is one
+meaning of an expression, one list of functions that fail on no row, one hash that decides which rows of a unit are
+kept. An engine is a folder beside this one with a source that derives from ``scanner.Scanner``. It says what its
+columns are in DuckDB's types, and hands rows over as those; the scan then runs here, so that counts are equal to the
+last digit by construction. What the engine can count by itself, with a meaning that is proven to be the same, it may
+count there: cuts of stored columns by comparisons, rows whose units need no bound.
+
+- ``text``: sqlglot's dialect; how names, constants and expressions are written; ``guarded``, which turns an error of a
+  value into NULL;
 - ``types``: the kind of each type, and which types are equal exactly when their hashes are;
-- ``lines``: the order of each type, where a constant sits in it, and the type that two sides of a comparison meet in.
-  Texts must be compared by code points, whatever collation a column declares;
-- ``functions``: the list of functions that fail on no row once they are guarded. It is measured for this engine and
-  holds for no other;
+- ``lines``: the order of each type, where a constant sits in it, and the type that two sides of a comparison meet in;
+- ``functions``: the list of functions that fail on no row once they are guarded, measured for this engine;
 - ``extremes``: values that would show where that list is wrong;
-- ``scratch``: a database without tables, or another oracle, for the value of a constant, the type of an expression and
-  the name of a column. What is computed *after* the release stays here whatever engine holds the rows;
+- ``scratch``: a database without tables for the value of a constant, the type of an expression, the name of a column;
 - ``settings``: the settings that change what SQL means, and how a statement is protected from them;
 - ``scan_sql``, ``regions_sql`` and ``numbers_sql``: the aggregate scan, made of total functions;
-- ``database``, ``files``, ``instance``: opening a database, its schema, its state, and the one read of private rows.
-
-``tacit.sql.dialect`` names one engine for the whole process. The engine that is added second makes it a choice: what is
-listed there becomes an object that the catalog carries.
+- ``scanner``: runs scans, and queries over public tables, for any source that says where its rows are;
+- ``database``, ``files``, ``instance``: DuckDB as such a source.
 """

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from tacit.errors import NotSupportedError, OperationalError
 
 from ...catalog import Table
 from ...check_constraints import check_ranges
-from ...derived import PublicQuery, identity, public_queries
 from ...names import folded, spelled
-from ...product_scan import ProductScan
 from ...scan import Scan
-from ...scan_sets import ScanSets, joint_scans
-from ...source import ColumnTypes, Keep, SourceColumn, SourceTable
-from .extremes import rehearsal
+from ...source import ColumnTypes, SourceColumn, SourceTable
 from .files import READERS, File, open_file
 from .instance import Instance, instance_of
-from .public_tables import Columns, PublicTables, fetched, is_portable, portable, restored
-from .scan_sql import Stored, read_column, render, render_rows, render_values
+from .public_tables import fetched, portable
+from .scan_sql import read_column
+from .scanner import Scanner
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
 from .text import quote, view_body
 
 _OPENING = threading.Lock()
 """A file is one DuckDB for all connections of a process, and its configuration is locked once."""
-
-
-_VECTORS = 128
-"""So many vectors of 2,048 rows are counted at a time."""
-_VALUES = 1 << 16
-"""So many values are held at a time while those that pass are chosen."""
 
 
 def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
@@ -91,7 +78,7 @@ def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
     return DuckDBSource(cursor, None, owned=True, instance=instance_of(cursor, ran=1))
 
 
-class DuckDBSource:
+class DuckDBSource(Scanner):
     """Rows in DuckDB. Every call opens a cursor, so that threads can share the source."""
 
     def __init__(
@@ -110,7 +97,7 @@ class DuckDBSource:
         self._owned = owned
         self._lock = threading.Lock()
         self._shape: dict[tuple[str, ...], tuple[Any, ...]] = {}
-        self._public = PublicTables(self._fetch_public)
+        super().__init__()
         self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
         if instance is not None:
             instance.ran(1)
@@ -217,24 +204,6 @@ class DuckDBSource:
             stamps.append(self.path.with_name(self.path.name + ".wal").stat())
         return " ".join(f"{stat.st_mtime_ns}-{stat.st_size}" for stat in stamps)
 
-    def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
-        """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
-        keys = ", ".join(quote(column) for column in columns) or "1"
-        present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in columns) or "TRUE"
-        tail = f"WHERE {present} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"
-        if isinstance(table.rows, PublicQuery):
-            doubled = replace(table.rows, text=f"SELECT 1 FROM ({table.rows.text}) {tail}")  # noqa: S608
-            return not self._public.rows(doubled)
-        return not self._run(f"SELECT 1 FROM {self._stored(table, columns)} {tail}")  # noqa: S608
-
-    def read_public(self, query: PublicQuery) -> list[tuple[Any, ...]]:
-        """The rows of a query over public tables."""
-        return self._public.rows(query)
-
-    def compute(self, query: PublicQuery, frames: Mapping[str, tuple[pd.DataFrame, Columns]]) -> pd.DataFrame:
-        """The frame of a query over public tables and released frames."""
-        return self._public.compute(query, frames)
-
     def _fetch_public(self, table: Table, columns: Sequence[str]) -> pd.DataFrame:
         typed = [(c.name, c.type) for c in table.columns if c.name in columns]
         try:
@@ -242,25 +211,6 @@ class DuckDBSource:
                 return fetched(cursor.execute(f"SELECT {portable(typed)} FROM {self._stored(table, columns)}"))  # noqa: S608
         except duckdb.Error:
             raise OperationalError(f"the public table {table.name} cannot be read") from None
-
-    def rehearse(self, scan: Scan | ProductScan) -> None:
-        """Run the scan on rows made of extreme values, with the settings of this database.
-
-        A setting or a limit of this DuckDB that makes the scan fail for any rows shows here, before anything is
-        charged. Reads no stored row. Of a product, every axis is counted: each computes what any set of axes does.
-        """
-        if isinstance(scan, ProductScan):
-            return self.rehearse_all([scan.marginal((axis,)) for axis in range(len(scan.axes))])
-        self._check_readable(scan)
-        with _refusing():
-            self._count(scan, render(scan, bytes(32), rehearsal))
-
-    def rehearse_all(self, scans: Sequence[Scan]) -> None:
-        """Run what ``count_all`` would run, on rows made of extreme values."""
-        for joint, _ in joint_scans(scans):
-            self._check_readable(joint.rows)
-            with _refusing():
-                self._count_sets(joint, bytes(32), rehearsal)
 
     def _check_readable(self, scan: Scan) -> None:
         """The columns are those that the batch was compiled for, and reading them can fail on no row."""
@@ -273,59 +223,6 @@ class DuckDBSource:
                 f"{fragile[0]} is stored in milliseconds, and whether DuckDB can read them depends on the rows\n"
                 "hint: write the file with microseconds, or load it into a DuckDB database"
             )
-
-    def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
-        """Run the generated aggregate scan and add its groups up into cells.
-
-        Sums are clamped to the ends of int64 (a contraction) before they are handed over.
-        """
-        with _silenced():
-            return self._count(scan, render(scan, salt, self._stored))
-
-    def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
-        """``count`` for several scans; those of the same rows are counted in one pass."""
-        vectors: dict[int, NDArray[np.int64]] = {}
-        for joint, numbers in joint_scans(scans):
-            if len(numbers) == 1:  # DuckDB adds it up by itself
-                vectors[numbers[0]] = self.count(scans[numbers[0]], salt)
-                continue
-            with _silenced():
-                vectors |= zip(numbers, self._count_sets(joint, salt, self._stored), strict=True)
-        return [vectors[number] for number in range(len(scans))]
-
-    def rehearse_values(self, scan: Scan) -> None:
-        """Run what ``values`` would run, on rows made of extreme values."""
-        self._check_readable(scan)
-        with _refusing():
-            self._values(scan, render_values(scan, bytes(32), rehearsal), lambda counts: counts > 0)
-
-    def values(self, scan: Scan, salt: bytes, keep: Keep) -> list[Any]:
-        """The values of the scan's one column whose counts of units ``keep`` lets pass."""
-        with _silenced():
-            return self._values(scan, render_values(scan, salt, self._stored), keep)
-
-    def _values(self, scan: Scan, sql: str, keep: Keep) -> list[Any]:
-        kept: list[Any] = []
-        with self._cursor(scan) as cursor:
-            result = cursor.execute(sql)
-            while rows := result.fetchmany(_VALUES):
-                passing = keep(np.array([count for _, count in rows], dtype=np.int64))
-                kept += [value for (value, _), passes in zip(rows, passing, strict=True) if passes]
-        return kept
-
-    def _count_sets(self, joint: ScanSets, salt: bytes, stored: Stored) -> list[NDArray[np.int64]]:
-        counter, width = joint.counter(), len(joint.rows.regions)
-        with self._cursor(joint.rows) as cursor:
-            result = cursor.execute(render_rows(joint.rows, salt, stored))
-            while rows := len(batch := result.fetch_df_chunk(_VECTORS)):
-                columns = [batch.iloc[:, i].to_numpy(dtype=np.int64) for i in range(batch.shape[1])]
-                counter.add(columns[:width], columns[width:], rows)
-        return counter.vectors()
-
-    def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
-        with self._cursor(scan) as cursor:
-            columns = cursor.execute(sql).fetchnumpy()
-        return scan.in_cells([np.asarray(column) for column in columns.values()])
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
@@ -347,10 +244,7 @@ class DuckDBSource:
             cursor = self._connection.cursor()
         with cursor, nullcontext() if self._instance is None else self._instance.statement():
             ran = prepare(cursor, needed(scan))
-            for name, table in _public_queries(scan):
-                assert isinstance(table.rows, PublicQuery)
-                cursor.register(name, self._public.portable_rows(table.rows, _portable_columns(table)))
-                ran += 1
+            ran += self._bring_public(cursor, scan)
             if self._instance is not None:
                 self._instance.ran(ran)
             yield cursor
@@ -358,11 +252,8 @@ class DuckDBSource:
     def _stored(self, table: Table, wanted: Collection[str]) -> str:
         """Some columns of a stored table. Texts are compared byte by byte, whatever collation a column declares.
 
-        Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named. The
-        rows of a public query were brought over before: see ``_cursor``.
+        Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named.
         """
-        if isinstance(table.rows, PublicQuery):
-            return f"({restored(quote(_public_name(table)), _portable_columns(table))})"
         if self._file is not None:
             rows, computed = self._file.rows, self._file.columns
         else:
@@ -370,44 +261,6 @@ class DuckDBSource:
             computed = {}
         shown = [read_column(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
-
-
-def _public_queries(scan: Scan | None) -> list[tuple[str, Table]]:
-    """The public queries that a scan joins, and the names that their rows are brought over under."""
-    if scan is None:
-        return []
-    tables = dict.fromkeys(public_queries(scan.table, (*scan.private, *scan.joins)))
-    return [(_public_name(table), table) for table in tables]
-
-
-def _public_name(table: Table) -> str:
-    digest = hashlib.sha256(repr(identity(table)).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"tacit public {digest[:32]}"
-
-
-def _portable_columns(table: Table) -> list[tuple[str, str]]:
-    return [(c.name, c.type) for c in table.columns if is_portable(c.type)]
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """DuckDB's message can quote a cell, so it is not passed on."""
-    try:
-        yield
-    except duckdb.Error:
-        raise OperationalError("the scan of the table failed; nothing was released") from None
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """A statement that fails on rows of tacit's own making is refused before anything is charged."""
-    try:
-        yield
-    except duckdb.Error:
-        raise NotSupportedError(
-            "DuckDB cannot run the scan that this batch needs; nothing was charged\n"
-            "hint: split the batch, or write simpler expressions"
-        ) from None
 
 
 def _shape(columns: Sequence[tuple[Any, ...]]) -> dict[tuple[str, ...], tuple[Any, ...]]:

@@ -1,6 +1,6 @@
 """The values of each type that are most likely to make a computation fail: its ends, NULL, NaN, infinities, odd texts.
 
-A scan is rehearsed on rows made of these before anything is charged (``DuckDBSource.rehearse``), and the tests of the
+A scan is rehearsed on rows made of these before anything is charged (``Scanner.rehearse``), and the tests of the
 list of functions run over them. They are constants of this file and say nothing about the data.
 """
 
