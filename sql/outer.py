@@ -16,9 +16,10 @@ from tacit.errors import UnsupportedSqlError
 
 from . import dialect
 from .batch import BatchReader
-from .from_clause import Kind, RelationReader, from_items, unwrapped
+from .from_clause import RelationReader
 from .joins import Tables
 from .level import Level, Named
+from .name_reader import Kind, from_items, unwrapped
 from .names import folded, numbered
 from .present import column_type
 from .public import TextWriter, described

@@ -6,7 +6,8 @@ from sqlglot import exp
 from tacit.errors import SqlError, UnsupportedSqlError
 
 from .batch import BatchReader
-from .from_clause import Kind, RelationReader, unwrapped
+from .from_clause import RelationReader
+from .name_reader import Kind, unwrapped
 from .outer import is_plain, read_outer
 from .present import is_number
 from .select import read_select
