@@ -249,9 +249,12 @@ def columns_of(query: exp.Query) -> list[exp.Expr]:
 
 
 def is_figure(node: exp.Expr, query: exp.Query) -> bool:
-    """Whether a column of a result is aggregated, in the query itself or in one that it reads: no key."""
+    """Whether a column of a result is aggregated, in the query itself or in one that it reads, and no key here."""
     if node.find(exp.AggFunc, exp.Window, exp.Subquery):
         return True
+    group = query.args.get("group")
+    if group is not None and node.unalias() in group.expressions:
+        return False
     inner = [source.this for source in query.find_all(exp.Subquery, exp.CTE) if isinstance(source.this, exp.Query)]
     for column in node.find_all(exp.Column):
         made = [p for q in inner for p in q.selects if p.alias_or_name.lower() == column.name.lower()]

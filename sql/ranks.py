@@ -59,7 +59,11 @@ def quantile_values(output: Quantile, rows: Floats, half_width: Floats | None = 
         return grid[_at(counts, np.clip(rank, least, whole_n + 1 - least) - _HALF)]
 
     if output.interpolated and not output.every:
-        value = _inside(grid, counts, np.clip(output.share * n, np.maximum(hides, _ROUNDING * n), n - hides))
+        place = np.maximum(n - 1, 0.0) * output.share
+        before = np.floor(place + _ROUNDING)
+        ends = np.maximum(hides, _ROUNDING * n), n - hides
+        low, high = (_inside(grid, counts, np.clip(before + row, *ends)) for row in (_HALF, 1 + _HALF))
+        value = low + (high - low) * np.maximum(place - before, 0.0)
     elif output.interpolated:
         place = (whole_n - 1) * output.share
         before = np.floor(place + _ROUNDING)
