@@ -213,12 +213,12 @@ def _with_found(table: Table, found: Iterable[Discovery]) -> Table:
             domains[key] = domain
     if not domains:
         return table
-    names = {column.name for column in table.columns}
-    expressions = {key: domain for key, domain in domains.items() if key[0] not in names and isinstance(domain, Values)}
+    free = {column.name for column in table.columns if not isinstance(column.domain, Range)}
+    listed = {key: domain for key, domain in domains.items() if key[0] not in free and isinstance(domain, Values)}
     return replace(
         table,
         columns=tuple(_column(column, domains) for column in table.columns),
-        found=tuple(sorted(expressions.items(), key=lambda item: item[0])),
+        found=tuple(sorted(listed.items(), key=lambda item: item[0])),
     )
 
 

@@ -7,6 +7,7 @@ into ``2 · SUM(a) + COUNT(a)``, so that equal questions are asked once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,8 +19,8 @@ from .batch import BatchReader, TableBatch
 from .catalog import Column
 from .cells import GroupedAggregate
 from .constants import is_constant
-from .declared import bounds, clamped, summands
-from .dialect import to_double
+from .declared import bounds, clamped, column_bounds, summands
+from .dialect import is_numeric, to_double
 from .domains import clamp
 from .from_clause import RelationReader
 from .kept_rows import leaves_out
@@ -198,8 +199,11 @@ class AggregateReader:
             if simpler is not None:
                 return simpler
         column = clamped(node, self._scope)
-        summed = clamp(self._relation.base.holder, column, self._scope.statement.span(node))
         present = summands(node, self._scope) or (column,)
+        ends = column_bounds(column) if is_numeric(column.type) else None
+        if ends is not None and ends[0] == ends[1] and math.isfinite(ends[0]):
+            return self.atom(where, present).times(ends[0])
+        summed = clamp(self._relation.base.holder, column, self._scope.statement.span(node))
         return self.atom(where, present, self._relation.base.sum_column(summed))
 
     def _squares(self, node: exp.Expr, where: Predicate) -> Form:

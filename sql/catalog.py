@@ -128,7 +128,8 @@ class Table:
     minimum_frequency: int = 1
     """A value of fewer units is not found, but for noise."""
     found: tuple[tuple[tuple[str, str], Values], ...] = ()
-    """The values that were found for expressions over its columns, by the expression's SQL and its type."""
+    """The values that were found for expressions over its columns, and for columns of which a range is declared, by
+    the expression's SQL or the column's name, and the type."""
 
     @property
     def unit_column(self) -> str | None:
@@ -145,8 +146,10 @@ class Table:
         return {folded(column.name): column for column in self.columns}
 
     def found_values(self, column: Column) -> Values | None:
-        """The values that were found for an expression over the table's own columns."""
-        return None if column.labels else dict(self.found).get((column.expression, column.type))
+        """The values that were found for an expression over the table's columns, or for a column with a range."""
+        if column.expression and column.labels:
+            return None
+        return dict(self.found).get((column.expression or column.own_name, column.type))
 
     def column(self, name: str) -> Column | None:
         """Look a column up as SQL does, without regard to case."""

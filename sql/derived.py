@@ -57,7 +57,10 @@ class UnitRows:
     @property
     def identity(self) -> Any:
         """Equal for the same rows of the same state of the tables."""
-        joins = [[label, identity(j.table), j.on, j.unit, j.outer] for label, j in (*self.private, *self.joins)]
+        every = (*self.private, *self.joins)
+        joins = [
+            [label, identity(j.table), j.on, j.unit, j.outer, *(c.reference for c in j.where)] for label, j in every
+        ]
         return ["rows", identity(self.table), joins, self.where, self.keys, self.columns, self.whole, self.bounded]
 
 

@@ -114,7 +114,7 @@ class Attacher:
         rows = base.table.rows
         if isinstance(rows, UnitRows) and rows.whole and not rows.bounded:
             first = self._asked_of(_units(base.table, rows))  # shared by all queries about these units
-            self._attach_columns(first, base, (), (), frozenset(), inner=True, unit=True)
+            self._attach_columns(first, base, Join(base.table, (), unit=True), inner=True)
             return first
         self._columns[base] = {folded(column.name): column for column in base.table.columns}
         self._note_unit(base, "")
@@ -189,39 +189,43 @@ class Attacher:
         sides = [(self._side(condition), named) for _, condition, named in pairs]
         for (foreign, named), (condition, _, _) in zip(sides, pairs, strict=True):
             self._check_types(condition, foreign, named)
-        if outer and len(pairs) < len(self._tables.outer[leaf]):
-            raise self._error(
-                leaf, "an outer join equates columns and says nothing else",
-                f"filter {leaf.table.name} before it is joined, in a derived table: LEFT JOIN (SELECT … WHERE …) ON …",
-            )  # fmt: skip
         on = tuple((foreign.reference, _own(named).name) for foreign, named in sides)
         after = frozenset(label for foreign, _ in sides for label in foreign.labels)
         reads = frozenset(c.name for foreign, _ in sides for c in foreign.stored)
-        self._attach_columns(self.base, leaf, on, tuple(after), reads, inner=not outer, unit=False)
+        join = Join(leaf.table, on, after=after, reads=reads, where=self._matching(leaf, pairs))
+        self._attach_columns(self.base, leaf, join, inner=not outer)
         if not outer:
             keys = {foreign.reference: self._columns[leaf][folded(_own(named).name)] for foreign, named in sides}
             self.equal = keys | self.equal
         self._used |= {id(node) for (_, node), _, _ in pairs}
 
-    def _attach_columns(
-        self,
-        base: TableBatch,
-        leaf: Leaf,
-        on: tuple[tuple[str, str], ...],
-        after: tuple[str, ...],
-        reads: frozenset[str],
-        *,
-        inner: bool,
-        unit: bool,
-    ) -> None:
+    def _matching(self, leaf: Leaf, pairs: Sequence[Pair]) -> tuple[Column, ...]:
+        """What an outer join says beside its equalities: which rows of the table that may have no match can match."""
+        equations = {id(node) for (_, node), _, _ in pairs}
+        rest = [(level, node) for level, node in self._tables.outer.get(leaf, ()) if id(node) not in equations]
+        for level, node in rest:
+            if _has_query(node) or not level.leaves(node) <= {leaf}:
+                raise self._error(
+                    leaf, "an outer join equates columns, and says of nothing else than the table that it adds",
+                    "put the other conditions into WHERE",
+                )  # fmt: skip
+        known = self._computed, self._columns
+        self._computed, own = {}, {folded(c.name): c for c in leaf.table.columns}
+        self._columns = {**self._columns, leaf: own}  # the conditions speak of its own columns, before it has a label
+        try:
+            return tuple(truth(node, self.scope(level)) for level, node in rest)
+        finally:
+            self._computed, self._columns = known
+
+    def _attach_columns(self, base: TableBatch, leaf: Leaf, join: Join, *, inner: bool) -> None:
         """Join a table that adds columns and no row."""
-        label = base.join(Join(leaf.table, on, after=frozenset(after), reads=reads, unit=unit))
+        label = base.join(join)
         own = {folded(c.name): c.of(label) for c in leaf.table.columns}
         if not inner:  # where there is no match, they are NULL whatever the table declares
             own = {name: replace(column, nullable=True) for name, column in own.items()}
         self._columns[leaf] = own
         self._labels[label] = leaf
-        if inner and unit:
+        if inner and join.unit:
             self._note_unit(leaf, label)
         if inner:
             self._matched.append(Column("", "BOOLEAN").of(label))
@@ -275,19 +279,16 @@ class Attacher:
                 leaf, "a join of private tables must equate their privacy units",
                 f"add {self._base_leaf.alias}.{base.unit_column or 'unit'} = {leaf.alias}.{unit} to ON",
             )  # fmt: skip
-        outer = leaf in self._tables.outer
-        if outer and len(pairs) < len(self._tables.outer[leaf]):
-            raise self._error(
-                leaf, "an outer join equates columns and says nothing else", "put the other conditions into WHERE"
-            )
+        outer, where = leaf in self._tables.outer, self._matching(leaf, pairs)
         if _rows(table) == 1 or by_key:
             rest = [side for n, side in enumerate(sides) if n not in by_unit]
             on = tuple((foreign.reference, _own(named).name) for foreign, named in rest)
-            after = tuple(label for foreign, _ in rest for label in foreign.labels)
+            after = frozenset(label for foreign, _ in rest for label in foreign.labels)
             reads = frozenset(c.name for foreign, _ in rest for c in foreign.stored)
-            self._attach_columns(self.base, leaf, on, after, reads, inner=not outer, unit=True)
+            join = Join(table, on, after=after, reads=reads, unit=True, where=where)
+            self._attach_columns(self.base, leaf, join, inner=not outer)
         else:
-            self._product(leaf, sides, outer=outer)
+            self._product(leaf, sides, outer=outer, where=where)
         self._used |= {id(node) for (_, node), _, _ in pairs}
 
     def _is_unit(self, column: Column) -> bool:
@@ -302,7 +303,9 @@ class Attacher:
                 return stored and path[0].table.key == leaf.table.key and path[0].key == _own(named).name
         return False
 
-    def _product(self, leaf: Leaf, sides: Sequence[tuple[Column, Named]], *, outer: bool) -> None:
+    def _product(
+        self, leaf: Leaf, sides: Sequence[tuple[Column, Named]], *, outer: bool, where: tuple[Column, ...]
+    ) -> None:
         """Every pair of a unit's rows in both tables: a base of its own."""
         joined = {label for label, _ in self.base.private}
         direct = all(not foreign.expression and foreign.label in {"", *joined} for foreign, _ in sides)
@@ -313,7 +316,7 @@ class Attacher:
             )  # fmt: skip
         reads = frozenset(foreign.name for foreign, _ in sides)
         on = tuple((foreign.name, _own(named).name) for foreign, named in sides)
-        join = Join(leaf.table, on, reads=reads, outer=outer)
+        join = Join(leaf.table, on, reads=reads, outer=outer, where=where)
         self.base = self.base.joined(join) if self._apart else self._batch.joined(self.base, join)
         label = self.base.private[-1][0]
         own = {folded(c.name): c.of(label) for c in leaf.table.columns}

@@ -26,7 +26,7 @@ from .public import TextWriter, described
 from .released import WHOLE_QUOTIENT
 from .select import read_counted, read_select
 from .statement import Statement, bare, parts_of, rebuilt
-from .unit_rows import aggregates_of, group_nodes
+from .unit_rows import aggregates_of, group_nodes, groupings
 from .workload import KeyColumn, OuterQuery, Query, ReleasedPart
 
 _AFTER = ("order", "limit", "offset", "distinct", "qualify", "windows")
@@ -125,21 +125,18 @@ class _Parts:
     def _windowed(self, reader: RelationReader, select: exp.Select) -> exp.Expr:
         """Aggregates and keys are released; windows, QUALIFY and what follows are computed over them."""
         level = reader.level(select, Tables())
-        nodes = group_nodes(select, level)
-        if nodes is None:
-            raise self.statement.error(
-                UnsupportedSqlError, select, "ROLLUP, CUBE and GROUPING SETS do not go with window functions",
-                "put the GROUP BY into a derived table",
-            )  # fmt: skip
+        nodes, group = groupings(select, level)
+        after = [select.args[name] for name in _AFTER if isinstance(select.args.get(name), exp.Expr)]
+        marks = [mark for part in (*select.expressions, *after) for mark in part.find_all(exp.Grouping)]
         columns: dict[exp.Expr, exp.Expr] = {}
         asked: list[exp.Expr] = []
-        for node in [*nodes, *aggregates_of(select)]:
+        for node in [*nodes, *marks, *aggregates_of(select)]:
             if bare(node) not in columns:
                 columns[bare(node)] = exp.column(f"c{len(asked)}", quoted=True)
                 asked.append(node)
         first, last = select.copy(), exp.Select()
         first.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
-        first.set("group", exp.Group(expressions=[node.copy() for node in nodes]) if nodes else None)
+        first.set("group", group)
         for clause in _AFTER:
             value = select.args.get(clause)
             first.set(clause, None)
@@ -183,18 +180,20 @@ def _check_quotients(statement: Statement, query: exp.Expr) -> None:
 
 
 def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | None:
-    """Aggregates of a UNION ALL of private rows, as aggregates of those of its parts; None for any other SELECT."""
-    items = list(from_items(select))
-    behind = reader.behind(items[0]) if len(items) == 1 else None
-    if behind is None or not isinstance(behind[1], exp.Union) or reader.kind(behind[1]) is not Kind.ROWS:
+    """Aggregates of a UNION ALL of private rows, as aggregates of those of its parts; None for any other SELECT.
+
+    Other tables may be joined to the rows: each part is joined to them.
+    """
+    branches = _stacked_in(reader, select)
+    if branches is None:
         return None
-    branches = _branches(behind[1])
-    names = [item.alias_or_name for item in branches[0].expressions]
-    level = Level(reader.statement, [("", {folded(name): Named(name) for name in names})])
-    nodes, found = group_nodes(select, level), list(dict.fromkeys(aggregates_of(select)))
+    parts = [_over(select, reader, branch, branches[0]) for branch in branches]
+    found = list(dict.fromkeys(aggregates_of(select)))
     partial = all(isinstance(_core(n), _PARTIAL) and not isinstance(_core(n).this, exp.Distinct) for n in found)
-    if nodes is None or not partial or not found or "" in names or any(map(_is_star, branches[0].expressions)):
+    if not partial or not found or any(part is None for part in parts):
         return None
+    level = reader.level(parts[0], Tables())  # type: ignore[arg-type]
+    nodes, group = groupings(select, level)
     columns: dict[exp.Expr, exp.Expr] = {}
     asked: list[exp.Expr] = []
     for node in nodes:
@@ -211,35 +210,53 @@ def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | Non
         columns[node] = _combined(core, sums)
         asked += [_with_core(node, step) for step in steps]
     stacked: exp.Expr | None = None
-    for branch in branches:
-        part = _partial_select(select, branch, items[0].alias_or_name or "subquery", names, asked, keys)
+    for part in parts:
+        assert part is not None
+        part.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
+        part.set("group", exp.Group(expressions=[node.copy() for node in asked[:keys]]) if keys else None)
         stacked = part if stacked is None else exp.Union(this=stacked, expression=part, distinct=False)
     outer = exp.Select(
         from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts"))))
     )
     outer.set("expressions", _items(reader, select, columns, level))
-    outer.set("group", exp.Group(expressions=[columns[bare(node)].copy() for node in nodes]) if nodes else None)
+    outer.set("group", None if group is None else replaced(group, columns))
     for clause in ("having", "order", "limit", "offset", "distinct"):
         value = select.args.get(clause)
         outer.set(clause, replaced(value, columns) if isinstance(value, exp.Expr) else value)
     return outer
 
 
-def _partial_select(
-    select: exp.Select, branch: exp.Expr, alias: str, names: list[str], asked: list[exp.Expr], keys: int
-) -> exp.Select:
-    """The same aggregates over one part of a UNION ALL."""
-    heads = [exp.to_identifier(name, quoted=True) for name in names]
-    derived = exp.Subquery(
-        this=branch.copy(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=heads)
-    )
-    part = exp.Select(from_=exp.From(this=derived))
-    part.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
-    if select.args.get("where") is not None:
-        part.set("where", select.args["where"].copy())
-    if keys:
-        part.set("group", exp.Group(expressions=[node.copy() for node in asked[:keys]]))
-    return part
+def _stacked_in(reader: RelationReader, select: exp.Select) -> list[exp.Expr] | None:
+    """The SELECTs whose private rows lie one below the other in the one item of FROM that is such a UNION ALL."""
+    unions = [b[1] for node in from_items(select) if (b := reader.behind(node)) is not None and _is_union(b)]
+    return _branches(unions[0]) if len(unions) == 1 else None
+
+
+def _is_union(behind: tuple[RelationReader, exp.Expr]) -> bool:
+    return isinstance(behind[1], exp.Union) and behind[0].kind(behind[1]) is Kind.ROWS
+
+
+def _over(select: exp.Select, reader: RelationReader, branch: exp.Expr, first: exp.Expr) -> exp.Select | None:
+    """A SELECT's FROM and WHERE with one of the stacked SELECTs in place of them all, under the first one's names."""
+    names = [item.alias_or_name for item in first.expressions]
+    if "" in names or any(map(_is_star, first.expressions)) or len(branch.expressions) != len(names):
+        return None
+    part = exp.Select(**{name: _copied(select.args.get(name)) for name in ("from_", "joins", "where", "with_")})
+    for node in from_items(part):
+        behind = reader.behind(node)
+        if behind is None or not _is_union(behind):
+            continue
+        alias = node.args.get("alias")
+        renamed = [] if alias is None else [column.name for column in alias.args.get("columns") or ()]
+        heads = [exp.to_identifier(name, quoted=True) for name in [*renamed, *names[len(renamed) :]]]
+        called = exp.to_identifier(node.alias_or_name or "subquery", quoted=True)
+        node.replace(exp.Subquery(this=branch.copy(), alias=exp.TableAlias(this=called, columns=heads)))
+        return part
+    return None
+
+
+def _copied(value: Any) -> Any:
+    return [part.copy() for part in value] if isinstance(value, list) else value and value.copy()
 
 
 def _combined(core: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:

@@ -34,6 +34,9 @@ class Join:
     """Whether the table is private: then it is joined on the privacy unit too, one row for each unit and key."""
     outer: bool = False
     """Of private tables with several rows for a unit: whether a row without a match stays, once."""
+    where: tuple[Column, ...] = ()
+    """Of a table that may have no match: which of its rows can match, by conditions over its own columns. A row is
+    chosen by what it holds itself, after the rows of a unit are bounded, so no bound changes."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class SummedColumn:
 
 def join_reads(label: str, join: Join) -> set[str]:
     """The stored columns that a join compares, as the scan calls them."""
-    return {*join.reads, *(f"{label}.{column}" for _, column in join.on)}
+    own = {column for _, column in join.on} | {c.name for condition in join.where for c in condition.stored}
+    return {*join.reads, *(f"{label}.{column}" for column in own)}
 
 
 def rows_per_unit(table: Table, private: tuple[tuple[str, Join], ...]) -> int:
@@ -191,6 +195,7 @@ class Scan:
             parts += [identity(table) for table in tables]
         parts += [("unit", label) for label, j in self.joins if j.unit]
         parts += [("outer", label) for label, j in self.private if j.outer]
+        parts += [("where", label, c.reference) for label, j in (*self.private, *self.joins) for c in j.where]
         h.update(repr(parts).encode("utf-8", "surrogatepass"))
         h.update(self.cell_of.tobytes())
         return h.hexdigest()

@@ -97,6 +97,27 @@ def group_nodes(select: exp.Select, level: Level | None = None) -> list[exp.Expr
     return nodes
 
 
+def groupings(select: exp.Select, level: Level) -> tuple[list[exp.Expr], exp.Group | None]:
+    """All expressions that a SELECT groups by, and the clause with those in place of numbers and aliases."""
+    plain = group_nodes(select, level)
+    if plain is not None:
+        return plain, exp.Group(expressions=[node.copy() for node in plain]) if plain else None
+    items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
+    nodes: list[exp.Expr] = []
+
+    def written(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple | exp.Group):
+            return rebuilt(node, [written(part) for part in parts_of(node)])
+        if isinstance(node, exp.Paren):
+            return exp.Paren(this=written(node.this))
+        nodes.append(bare(_meant(node, select, items, level)))
+        return nodes[-1].copy()
+
+    clause = written(select.args["group"])
+    assert isinstance(clause, exp.Group)
+    return nodes, clause
+
+
 def _meant(node: exp.Expr, select: exp.Select, items: list[exp.Expr], level: Level | None) -> exp.Expr:
     """GROUP BY 1 and GROUP BY alias name an item of the SELECT list; a column comes before an alias."""
     if isinstance(node, exp.Literal) and str(node.this).isdecimal() and 0 < int(str(node.this)[:9]) <= len(items):

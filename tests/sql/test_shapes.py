@@ -110,6 +110,24 @@ def plain(value: Any) -> Hashable:
         "SELECT d.floor, sum(coalesce(v.cost, 0)) FROM depts d LEFT JOIN visits v USING (dept) GROUP BY d.floor",
         "SELECT avg(n) FROM (SELECT d.dept, count(v.vid) AS n FROM depts d LEFT JOIN visits v USING (dept) GROUP BY 1)",
         "SELECT count(DISTINCT v.pid) FROM depts d LEFT JOIN visits v USING (dept)",
+        # which rows of the added table can match, whatever kind of table it is
+        "SELECT sex, count(*) FROM visits LEFT JOIN (SELECT * FROM patients WHERE sex = 'f') p USING (pid) GROUP BY 1",
+        "SELECT count(*) FROM patients p LEFT JOIN (SELECT pid, count(*) AS n FROM visits GROUP BY pid "
+        "HAVING count(*) > 2) u USING (pid) WHERE u.n IS NULL",
+        "SELECT count(*), count(v.vid) FROM patients p LEFT JOIN visits v ON v.pid = p.pid AND v.cost > 20",
+        "SELECT n, count(*) FROM (SELECT p.pid, count(v.vid) AS n FROM patients p LEFT JOIN visits v "
+        "ON v.pid = p.pid AND v.dept LIKE 'e%' GROUP BY p.pid) GROUP BY n",
+        "SELECT d.floor, count(*) FROM visits v LEFT JOIN depts d ON d.dept = v.dept AND d.floor + 1 < 3 GROUP BY 1",
+        # windows over the groups of several groupings
+        "SELECT dept, ward, grouping(dept) AS g, count(*), rank() OVER (PARTITION BY grouping(dept) + grouping(ward) "
+        "ORDER BY count(*) DESC) AS r FROM visits GROUP BY ROLLUP (dept, ward)",
+        # private rows one below the other, joined to public ones
+        "SELECT d.floor, count(*), sum(u.n) FROM (SELECT dept, cost AS n FROM visits UNION ALL SELECT dept, minutes "
+        "FROM calls) u, depts d WHERE d.dept = u.dept GROUP BY d.floor",
+        "SELECT w, sum(n) FROM (SELECT 'v' AS w, cost AS n FROM visits UNION ALL SELECT 'c', minutes FROM calls) "
+        "GROUP BY ROLLUP (w)",
+        "SELECT w, sum(m) FROM (SELECT 'v' AS w, cost AS n, 0 AS m FROM visits UNION ALL SELECT 'c', 2, minutes "
+        "FROM calls) GROUP BY w",
         "SELECT dept, n + 1, -n FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept) g",
         "SELECT dept, n / 2 AS h, n % 2 AS r FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept)",
     ],
@@ -143,10 +161,6 @@ QUOTIENT = "released numbers are no whole numbers"
          "(SELECT p.city FROM patients p WHERE p.pid = v.pid)"),
         ("reads rows and does not group", "SELECT count(*) FROM visits v WHERE EXISTS "
          "(SELECT count(*) FROM calls c WHERE c.pid = v.pid)"),
-        ("an outer join equates columns", "SELECT count(*) FROM patients p LEFT JOIN "
-         "(SELECT pid, count(*) AS n FROM visits GROUP BY pid HAVING count(*) > 2) u USING (pid) WHERE u.n IS NULL"),
-        ("an outer join equates columns", "SELECT count(*) FROM visits v LEFT JOIN "
-         "(SELECT * FROM patients WHERE sex = 'f') p USING (pid)"),
         ("several rows for one value", "SELECT count(DISTINCT v.ward) FROM visits v JOIN lists l ON l.name = v.dept"),
         ("several rows for one value", "SELECT count(*) FROM visits v JOIN lists l ON l.name = v.dept"),
     ],

@@ -211,7 +211,9 @@ class Shapes:
             f"patients p JOIN visits v USING (pid){w}", f"visits v LEFT JOIN patients p ON v.pid = p.pid{w}",
             f"patients p NATURAL JOIN visits v{w}", "cities c, patients p, visits v WHERE p.pid = v.pid AND c.city = p.city",
             f"visits v JOIN patients p ON p.pid = v.pid AND {self.of_patients()}{w}",
-            f"patients p LEFT JOIN visits v ON v.pid = p.pid{w}", f"patients p RIGHT JOIN visits v ON v.pid = p.pid{w}",
+            f"patients p LEFT JOIN visits v ON v.pid = p.pid{w}",
+            f"patients p LEFT JOIN visits v ON v.pid = p.pid AND {self.of_visits()}{w}",
+            f"patients p RIGHT JOIN visits v ON v.pid = p.pid{w}",
             f"visits v JOIN patients p ON p.pid = v.pid LEFT JOIN cities c ON c.city = p.city{w}",
             f"visits v JOIN calls x ON x.pid = v.pid JOIN patients p ON p.pid = v.pid{w}",
             f"visits v LEFT JOIN (SELECT * FROM patients q WHERE {self.of_patients('q')}) p ON v.pid = p.pid{w}",
@@ -426,7 +428,8 @@ class Shapes:
         )  # fmt: skip
         tail = self.one("", "", " HAVING count(*) > 2", " QUALIFY rank() OVER (ORDER BY count(*) DESC) = 1", " ORDER BY dept",
                         " QUALIFY row_number() OVER (ORDER BY dept) <= 2")  # fmt: skip
-        return f"SELECT dept, count(*) AS n, {window} FROM visits v{w} GROUP BY dept{tail}"
+        group = self.one("dept", "dept", "ROLLUP (dept)", "CUBE (dept)")
+        return f"SELECT dept, count(*) AS n, {window} FROM visits v{w} GROUP BY {group}{tail}"
 
     def sets(self) -> str:
         """Set operations of released results."""
@@ -455,6 +458,9 @@ class Shapes:
             f"SELECT u.dept AS d, {figure} FROM ({rows}) u{tail} GROUP BY d HAVING count(*) > 2",
             f"WITH u AS ({rows}) SELECT dept, {figure} FROM u{tail} GROUP BY 1",
             f"SELECT dept, count(*) AS k FROM ({rows}) u{tail} GROUP BY dept ORDER BY k DESC, dept LIMIT 2",
+            f"SELECT d.floor, {figure} FROM ({rows}) u JOIN depts d ON d.dept = u.dept{tail} GROUP BY d.floor",
+            f"SELECT floor, {figure} FROM depts d, ({rows}) u WHERE d.dept = u.dept GROUP BY floor",
+            f"SELECT dept, {figure} FROM ({rows}) u{tail} GROUP BY ROLLUP (dept)",
         )  # fmt: skip
 
     def public(self) -> str:

@@ -95,7 +95,7 @@ def _joined(
         wanted = [c.name for c in join.table.columns if c.of(label).name in reads]
         most = join.table.max_rows_per_unit if bounded else None
         kept = _bounded(join.table, salt, stored, wanted, most=most)
-        other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {kept})"  # noqa: S608
+        other = f"(SELECT {_labelled(join.table, label, wanted)} FROM {kept}{_matching(join)})"  # noqa: S608
         on = " AND ".join(f"{quote(left)} = {quote(f'{label}.{key}')}" for left, key in join.on)
         kind = "LEFT JOIN" if join.outer else "JOIN"
         rows = f"(SELECT * FROM {rows} {kind} {other} ON {on})"  # noqa: S608
@@ -120,13 +120,17 @@ def _once(label: str, join: Join, wanted: Collection[str], salt: bytes, stored: 
         shown = ", ".join(filter(None, (_labelled(join.table, label, wanted), matched)))
         partition = f"PARTITION BY {', '.join(map(quote, keys))}" if keys else ""
         return (
-            f"(SELECT {shown} FROM {stored(join.table, wanted)} "  # noqa: S608
+            f"(SELECT {shown} FROM {stored(join.table, wanted)}{_matching(join)} "  # noqa: S608
             f"QUALIFY row_number() OVER ({partition}) = 1)"
         )
     rows = _bounded(join.table, salt, stored, wanted, unit=True, most=1, keys=keys)
     unit = f"{quote(UNIT_NAME)} AS {quote(f'{label}.{UNIT_NAME}')}"
     shown = ", ".join(filter(None, (_labelled(join.table, label, wanted), unit, matched)))
-    return f"(SELECT {shown} FROM {rows})"  # noqa: S608
+    return f"(SELECT {shown} FROM {rows}{_matching(join)})"  # noqa: S608
+
+
+def _matching(join: Join) -> str:
+    return f" WHERE {' AND '.join(f'({c.reference})' for c in join.where)}" if join.where else ""
 
 
 def _labelled(table: Table, label: str, wanted: Collection[str]) -> str:

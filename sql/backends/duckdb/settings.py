@@ -51,8 +51,10 @@ def _computes_rows(scan: Scan) -> bool:
     """Whether more is computed than the scan's own columns: rows of a derived table, or the side of a join."""
     joins = (*scan.private, *scan.joins)
     stored = {quote(name) for _, join in joins for name in join.reads}
-    return any(table.rows is not None for table in (scan.table, *(join.table for _, join in joins))) or any(
-        left not in stored for _, join in scan.joins for left, _ in join.on
+    return (
+        any(table.rows is not None for table in (scan.table, *(join.table for _, join in joins)))
+        or any(join.where for _, join in joins)
+        or any(left not in stored for _, join in scan.joins for left, _ in join.on)
     )
 
 
