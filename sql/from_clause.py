@@ -24,6 +24,7 @@ from .predicate import Predicate, PredicateReader
 from .public import public_table
 from .relation import Relation, scope_of, stored_columns
 from .scalar import Scope, truth
+from .set_operations import as_select
 from .statement import bare
 from .subqueries import SubqueryReader
 from .unit_rows import is_grouped, read_unit_rows, unit_keys
@@ -187,6 +188,7 @@ class RelationReader(NameReader):
                 UnsupportedSqlError, place, "a result that is released cannot be joined with private rows",
                 "group the derived table by the privacy unit, or join it to other results only",
             )  # fmt: skip
+        query = self._as_select(query)
         if not isinstance(query, exp.Select):
             raise self._error(
                 UnsupportedSqlError, place, "a derived table is one SELECT that filters and projects",
@@ -212,6 +214,15 @@ class RelationReader(NameReader):
                 )  # fmt: skip
             columns[folded(named.name)] = named
         return columns
+
+    def _as_select(self, query: exp.Expr) -> exp.Expr:
+        """A set operation as the SELECT that it stands for; made once, since queries are known by their identity."""
+        if not isinstance(query, exp.SetOperation):
+            return query
+        if id(query) not in self.memory.selects:
+            self.memory.nodes.append(query)
+            self.memory.selects[id(query)] = as_select(query)
+        return self.memory.selects[id(query)]
 
     def _once(self, query: exp.Expr, make: Any) -> Table:
         """A table that is computed, made once for each query that stands in the text."""

@@ -33,6 +33,8 @@ class Memory:
 
     kinds: dict[int, Kind] = field(default_factory=dict)
     tables: dict[int, Table] = field(default_factory=dict)
+    selects: dict[int, exp.Expr] = field(default_factory=dict)
+    """What set operations of private rows stand for."""
     views: dict[tuple[str, ...], tuple[exp.Expr, Any]] = field(default_factory=dict)
     nodes: list[exp.Expr] = field(default_factory=list)
     """Kept, so that no other node can take the identity of one."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 from tacit.errors import UnsupportedSqlError
@@ -24,15 +23,15 @@ from .names import folded, numbered
 from .present import column_type
 from .public import TextWriter, described
 from .released import WHOLE_QUOTIENT
+from .replaced import is_star, replaced, replaced_all, replaced_items
 from .select import read_counted, read_select
-from .statement import Statement, bare, parts_of, rebuilt
+from .stacked_rows import union_select
+from .statement import Statement, bare
 from .unit_rows import aggregates_of, group_nodes, groupings
 from .workload import KeyColumn, OuterQuery, Query, ReleasedPart
 
 _AFTER = ("order", "limit", "offset", "distinct", "qualify", "windows")
 """Clauses that come after the groups are made."""
-_PARTIAL = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max)
-"""Aggregates of a UNION ALL that follow from those of its parts."""
 
 
 def read_outer(batch: BatchReader, statement: Statement, reader: RelationReader, tree: exp.Expr) -> Query | OuterQuery:
@@ -61,7 +60,7 @@ def _listed(tree: exp.Expr, count: int) -> list[exp.Expr | None]:
     while isinstance(tree, exp.SetOperation):
         tree = unwrapped(tree.this)
     items = list(tree.expressions) if isinstance(tree, exp.Select) else []
-    return items if len(items) == count and not any(map(_is_star, items)) else [None] * count
+    return items if len(items) == count and not any(map(is_star, items)) else [None] * count
 
 
 def _is_name(type_: str, item: exp.Expr | None) -> bool:
@@ -85,9 +84,31 @@ def is_plain(reader: RelationReader, select: exp.Select) -> bool:
     """Whether a SELECT aggregates private rows itself, and computes nothing else of what it releases."""
     inner = reader.with_ctes(select)
     kinds = {inner.item_kind(node) for node in from_items(select)}
-    if Kind.ROWS not in kinds or Kind.RELEASED in kinds or _has_window(select):
+    if Kind.ROWS not in kinds or Kind.RELEASED in kinds or _has_window(select) or _uses_results(inner, select):
         return False
     return union_select(inner, select) is None
+
+
+def _uses_results(reader: RelationReader, select: exp.Select) -> bool:
+    """Whether a SELECT over groups computes with a scalar subquery that is more than one COUNT or SUM."""
+    return any(not _is_linear(subquery.this) for subquery in _scalar_results(reader, select))
+
+
+def _scalar_results(reader: RelationReader, select: exp.Select) -> list[exp.Subquery]:
+    """The subqueries beside the aggregates of a SELECT that aggregate private rows themselves."""
+    parts = [*select.expressions, *(select.args.get(name) for name in ("having", *_AFTER))]
+    found = [node for part in parts if isinstance(part, exp.Expr) for node in part.find_all(exp.Subquery)]
+    queries = [node for node in found if isinstance(node.this, exp.Select) and node.this.args.get("from_") is not None]
+    return [node for node in queries if node.find_ancestor(exp.Query) is select and _releases(reader, node.this)]
+
+
+def _releases(reader: RelationReader, query: exp.Select) -> bool:
+    return reader.kind(query) is Kind.RELEASED and is_plain(reader, query)
+
+
+def _is_linear(query: exp.Select) -> bool:
+    node = bare(query.expressions[0].unalias())
+    return isinstance(node, exp.Filter | exp.Count | exp.CountIf | exp.Sum) and not query.args.get("group")
 
 
 def _has_window(select: exp.Select) -> bool:
@@ -112,7 +133,7 @@ class _Parts:
             if reader.kind(query) is Kind.RELEASED:
                 _check_quotients(self.statement, query)
             return None
-        if _has_window(query):
+        if _has_window(query) or _uses_results(reader, query):
             return self._windowed(reader, query)
         return exp.select("*").from_(exp.to_identifier(self._part(reader, query)))
 
@@ -130,6 +151,10 @@ class _Parts:
         marks = [mark for part in (*select.expressions, *after) for mark in part.find_all(exp.Grouping)]
         columns: dict[exp.Expr, exp.Expr] = {}
         asked: list[exp.Expr] = []
+        results = _scalar_results(reader, select)
+        for result in results:
+            part = self._part(reader.with_ctes(result.this), result.this)
+            columns[result] = exp.Subquery(this=exp.select("*").from_(exp.to_identifier(part)))
         for node in [*nodes, *marks, *aggregates_of(select)]:
             if bare(node) not in columns:
                 columns[bare(node)] = exp.column(f"c{len(asked)}", quoted=True)
@@ -140,36 +165,14 @@ class _Parts:
         for clause in _AFTER:
             value = select.args.get(clause)
             first.set(clause, None)
-            last.set(clause, _replaced_all(value, columns))
-        last.set("expressions", _items(reader, select, columns, level))
+            last.set(clause, replaced_all(value, columns))
+        last.set("expressions", replaced_items(reader, select, columns, level))
+        if results and select.args.get("having") is not None:
+            first.set("having", None)
+            last.set("where", exp.Where(this=replaced(select.args["having"].this, columns)))
         _check_quotients(self.statement, last)
         last.set("from_", exp.From(this=exp.to_table(self._part(reader, first))))
         return last
-
-
-def _replaced_all(value: Any, columns: Mapping[exp.Expr, exp.Expr]) -> Any:
-    if isinstance(value, list):
-        return [_replaced_all(part, columns) for part in value]
-    return replaced(value, columns) if isinstance(value, exp.Expr) else value
-
-
-def replaced(node: exp.Expr, columns: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
-    """An expression with columns in place of what is listed."""
-    if bare(node) in columns:
-        return columns[bare(node)].copy()
-    if isinstance(node, exp.Query):
-        return node.copy()
-    if isinstance(node, exp.Window):  # its function is computed over groups: only what stands inside is of a group
-        columns = {key: column for key, column in columns.items() if key not in _functions(node)}
-    return rebuilt(node, [replaced(part, columns) for part in parts_of(node)])
-
-
-def _functions(window: exp.Window) -> list[exp.Expr]:
-    """The function of a window, without and with its FILTER and the like."""
-    found = [window.this]
-    while isinstance(found[-1], exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-        found.append(found[-1].this)
-    return found
 
 
 def _check_quotients(statement: Statement, query: exp.Expr) -> None:
@@ -177,125 +180,6 @@ def _check_quotients(statement: Statement, query: exp.Expr) -> None:
     for found in query.walk(prune=lambda node: isinstance(node, exp.Query) and node is not query):
         if isinstance(found, exp.IntDiv):
             raise statement.error(UnsupportedSqlError, found, WHOLE_QUOTIENT, "write a / b, or floor(a / b)")
-
-
-def union_select(reader: RelationReader, select: exp.Select) -> exp.Select | None:
-    """Aggregates of a UNION ALL of private rows, as aggregates of those of its parts; None for any other SELECT.
-
-    Other tables may be joined to the rows: each part is joined to them.
-    """
-    branches = _stacked_in(reader, select)
-    if branches is None:
-        return None
-    parts = [_over(select, reader, branch, branches[0]) for branch in branches]
-    found = list(dict.fromkeys(aggregates_of(select)))
-    partial = all(isinstance(_core(n), _PARTIAL) and not isinstance(_core(n).this, exp.Distinct) for n in found)
-    if not partial or not found or any(part is None for part in parts):
-        return None
-    level = reader.level(parts[0], Tables())  # type: ignore[arg-type]
-    nodes, group = groupings(select, level)
-    columns: dict[exp.Expr, exp.Expr] = {}
-    asked: list[exp.Expr] = []
-    for node in nodes:
-        if bare(node) not in columns:
-            columns[bare(node)] = exp.column(f"c{len(asked)}", quoted=True)
-            asked.append(node)
-    keys = len(asked)
-    for node in found:
-        core = _core(node)
-        steps: list[exp.Expr] = [core]
-        if isinstance(core, exp.Avg):
-            steps = [exp.Sum(this=core.this.copy()), exp.Count(this=core.this.copy())]
-        sums = [exp.column(f"c{len(asked) + i}", quoted=True) for i in range(len(steps))]
-        columns[node] = _combined(core, sums)
-        asked += [_with_core(node, step) for step in steps]
-    stacked: exp.Expr | None = None
-    for part in parts:
-        assert part is not None
-        part.set("expressions", [exp.alias_(node.copy(), f"c{i}", quoted=True) for i, node in enumerate(asked)])
-        part.set("group", exp.Group(expressions=[node.copy() for node in asked[:keys]]) if keys else None)
-        stacked = part if stacked is None else exp.Union(this=stacked, expression=part, distinct=False)
-    outer = exp.Select(
-        from_=exp.From(this=exp.Subquery(this=stacked, alias=exp.TableAlias(this=exp.to_identifier("parts"))))
-    )
-    outer.set("expressions", _items(reader, select, columns, level))
-    outer.set("group", None if group is None else replaced(group, columns))
-    for clause in ("having", "order", "limit", "offset", "distinct"):
-        value = select.args.get(clause)
-        outer.set(clause, replaced(value, columns) if isinstance(value, exp.Expr) else value)
-    return outer
-
-
-def _stacked_in(reader: RelationReader, select: exp.Select) -> list[exp.Expr] | None:
-    """The SELECTs whose private rows lie one below the other in the one item of FROM that is such a UNION ALL."""
-    unions = [b[1] for node in from_items(select) if (b := reader.behind(node)) is not None and _is_union(b)]
-    return _branches(unions[0]) if len(unions) == 1 else None
-
-
-def _is_union(behind: tuple[RelationReader, exp.Expr]) -> bool:
-    return isinstance(behind[1], exp.Union) and behind[0].kind(behind[1]) is Kind.ROWS
-
-
-def _over(select: exp.Select, reader: RelationReader, branch: exp.Expr, first: exp.Expr) -> exp.Select | None:
-    """A SELECT's FROM and WHERE with one of the stacked SELECTs in place of them all, under the first one's names."""
-    names = [item.alias_or_name for item in first.expressions]
-    if "" in names or any(map(_is_star, first.expressions)) or len(branch.expressions) != len(names):
-        return None
-    part = exp.Select(**{name: _copied(select.args.get(name)) for name in ("from_", "joins", "where", "with_")})
-    for node in from_items(part):
-        behind = reader.behind(node)
-        if behind is None or not _is_union(behind):
-            continue
-        alias = node.args.get("alias")
-        renamed = [] if alias is None else [column.name for column in alias.args.get("columns") or ()]
-        heads = [exp.to_identifier(name, quoted=True) for name in [*renamed, *names[len(renamed) :]]]
-        called = exp.to_identifier(node.alias_or_name or "subquery", quoted=True)
-        node.replace(exp.Subquery(this=branch.copy(), alias=exp.TableAlias(this=called, columns=heads)))
-        return part
-    return None
-
-
-def _copied(value: Any) -> Any:
-    return [part.copy() for part in value] if isinstance(value, list) else value and value.copy()
-
-
-def _combined(core: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
-    """An aggregate of everything, from those of the parts."""
-    if isinstance(core, exp.Min | exp.Max):
-        return type(core)(this=columns[0])
-    total = exp.Sum(this=columns[0])
-    if isinstance(core, exp.Avg):
-        count = exp.Nullif(this=exp.Sum(this=columns[1]), expression=exp.Literal.number(0))
-        return exp.Paren(this=exp.Div(this=total, expression=count))
-    return total
-
-
-def _items(
-    reader: RelationReader, select: exp.Select, columns: Mapping[exp.Expr, exp.Expr], level: Level
-) -> list[exp.Expr]:
-    """The items of a SELECT list with columns in place of what is listed, under the names that they had."""
-    items = []
-    for item in select.expressions:
-        node = item.this if isinstance(item, exp.Alias) else item
-        column = bare(node)
-        name = item.alias or (column.name if isinstance(column, exp.Column) else reader.output_name(item, level))
-        items.append(exp.alias_(replaced(node, columns), name, quoted=True))
-    return items
-
-
-def _core(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, exp.Filter) else node
-
-
-def _with_core(node: exp.Expr, core: exp.Expr) -> exp.Expr:
-    return exp.Filter(this=core, expression=node.expression.copy()) if isinstance(node, exp.Filter) else core
-
-
-def _branches(union: exp.Expr) -> list[exp.Expr]:
-    union = unwrapped(union)
-    if isinstance(union, exp.Union) and not union.args.get("distinct"):
-        return [*_branches(union.this), *_branches(union.expression)]
-    return [union]
 
 
 def merged_select(reader: RelationReader, select: exp.Select) -> tuple[RelationReader, exp.Select] | None:
@@ -319,23 +203,19 @@ def merged_select(reader: RelationReader, select: exp.Select) -> tuple[RelationR
     if any(v for k, v in inner.args.items() if k not in kept):
         return None
     columns = {folded(i.alias_or_name): i.this if isinstance(i, exp.Alias) else i for i in inner.expressions}
-    if "" in columns or len(columns) < len(inner.expressions) or any(map(_is_star, inner.expressions)):
+    if "" in columns or len(columns) < len(inner.expressions) or any(map(is_star, inner.expressions)):
         return None
     outside = [*select.expressions, *(select.args.get(name) for name in ("where", "order"))]
     if any(part is not None and part.find(exp.Query) is not None for part in outside):
         return None
     if any(folded(c.name) not in columns for part in outside if part is not None for c in part.find_all(exp.Column)
-           if not _is_star(c)):  # fmt: skip
+           if not is_star(c)):  # fmt: skip
         return None
     level = inner_reader.with_ctes(inner).level(inner, Tables())
     shown = {name: Named(i.alias_or_name) for name, i in zip(columns, inner.expressions, strict=True)}
     names = [reader.output_name(item, Level(reader.statement, [(items[0].alias_or_name, shown)]))
-             if not _is_star(item) else "" for item in select.expressions]  # fmt: skip
+             if not is_star(item) else "" for item in select.expressions]  # fmt: skip
     return inner_reader, _merge(select, inner, columns, level, names)
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
 def _merge(
@@ -350,7 +230,7 @@ def _merge(
 
     items: list[exp.Expr] = []
     for item, name in zip(select.expressions, names, strict=True):
-        if _is_star(item):
+        if is_star(item):
             items += [exp.alias_(i.this if isinstance(i, exp.Alias) else i, i.alias_or_name, quoted=True, copy=True)
                       for i in inner.expressions]  # fmt: skip
             continue

@@ -128,6 +128,14 @@ def plain(value: Any) -> Hashable:
         "GROUP BY ROLLUP (w)",
         "SELECT w, sum(m) FROM (SELECT 'v' AS w, cost AS n, 0 AS m FROM visits UNION ALL SELECT 'c', 2, minutes "
         "FROM calls) GROUP BY w",
+        # scalar results beside groups, and sets of units
+        "SELECT dept, avg(cost) - (SELECT avg(cost) FROM visits) AS d FROM visits GROUP BY dept",
+        "SELECT dept, count(*) FROM visits GROUP BY dept HAVING avg(cost) > (SELECT avg(cost) FROM visits)",
+        "SELECT count(*) FROM (SELECT pid FROM visits INTERSECT SELECT pid FROM calls WHERE minutes > 5) b",
+        "SELECT count(*) FROM (SELECT pid FROM visits EXCEPT SELECT pid FROM calls) b",
+        "SELECT count(*) FROM (SELECT pid FROM visits WHERE cost > 20 UNION SELECT pid FROM calls) b",
+        "WITH men AS (SELECT pid FROM calls INTERSECT SELECT pid FROM visits EXCEPT SELECT pid FROM patients WHERE "
+        "sex = 'f') SELECT count(*) FROM men",
         "SELECT dept, n + 1, -n FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept) g",
         "SELECT dept, n / 2 AS h, n % 2 AS r FROM (SELECT dept, count(*) AS n FROM visits GROUP BY dept)",
     ],

@@ -461,6 +461,8 @@ class Shapes:
             f"SELECT d.floor, {figure} FROM ({rows}) u JOIN depts d ON d.dept = u.dept{tail} GROUP BY d.floor",
             f"SELECT floor, {figure} FROM depts d, ({rows}) u WHERE d.dept = u.dept GROUP BY floor",
             f"SELECT dept, {figure} FROM ({rows}) u{tail} GROUP BY ROLLUP (dept)",
+            f"SELECT count(*) FROM (SELECT pid FROM visits v{self.where(self.of_visits())} "
+            f"{self.one('UNION', 'INTERSECT', 'EXCEPT')} SELECT pid FROM calls{self.maybe(' WHERE minutes > 5')}) u",
         )  # fmt: skip
 
     def public(self) -> str:
