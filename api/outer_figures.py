@@ -19,6 +19,7 @@ from tacit.engine import Estimate
 from tacit.engine.mechanism.widths import longest_reach
 from tacit.sql.derived import PublicQuery
 from tacit.sql.dialect import is_numeric
+from tacit.sql.group_list import GroupList
 from tacit.sql.names import numbered
 from tacit.sql.outer import frame_columns
 from tacit.sql.present import exact_columns, linear_values, rows_used
@@ -75,6 +76,8 @@ def outer_frame(
         if part.present is not None:
             least = 0.5 if noise is None else np.maximum(0.5, noise.stderr[list(part.present.rows)])
             present = linear_values(part.present, rows) >= least
+            if isinstance(part.query.groups, GroupList):
+                present |= part.query.groups.of_all
         half_width = None if noise is None else noise.half_width
         columns = exact_columns(part.query, keys[id(part.query)], rows, present, half_width)
         named = {f"{i} {name}": column for i, ((name, _), column) in enumerate(zip(described, columns, strict=True))}

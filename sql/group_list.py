@@ -40,6 +40,11 @@ class GroupList(Sequence[tuple[Any, ...]]):
     def _nothing(self) -> list[tuple[None, ...]]:
         return [(None,) * width for width in self.widths]
 
+    @property
+    def of_all(self) -> NDArray[np.bool_]:
+        """Which groups hold all rows: they are there even if there is no row."""
+        return np.repeat([not chosen for chosen in self.sets], self._sizes).astype(bool)
+
     def __len__(self) -> int:
         return int(self._ends[-1]) if self.sets else 0
 

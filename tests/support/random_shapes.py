@@ -428,8 +428,10 @@ class Shapes:
         )  # fmt: skip
         tail = self.one("", "", " HAVING count(*) > 2", " QUALIFY rank() OVER (ORDER BY count(*) DESC) = 1", " ORDER BY dept",
                         " QUALIFY row_number() OVER (ORDER BY dept) <= 2")  # fmt: skip
-        group = self.one("dept", "dept", "ROLLUP (dept)", "CUBE (dept)")
-        return f"SELECT dept, count(*) AS n, {window} FROM visits v{w} GROUP BY {group}{tail}"
+        if self.rng.random() < 0.3:  # the total and the group of NULL are not told apart by an order of dept
+            window = self.one("sum(count(*)) OVER (PARTITION BY grouping(dept)) AS t", "max(count(*)) OVER () AS m")
+            return f"SELECT dept, count(*) AS n, {window} FROM visits v{w} GROUP BY {self.one('ROLLUP', 'CUBE')} (dept)"
+        return f"SELECT dept, count(*) AS n, {window} FROM visits v{w} GROUP BY dept{tail}"
 
     def sets(self) -> str:
         """Set operations of released results."""
