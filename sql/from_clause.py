@@ -7,7 +7,7 @@ is left, tables and conditions, is put together in ``joins.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -318,6 +318,8 @@ class RelationReader(NameReader):
                 UnsupportedSqlError, join.this, "an outer join takes one table that may have no match",
                 "join the other tables before, or in a derived table of public tables",
             )  # fmt: skip
+        if any(_equates(level, node, tables.kept) for level, node in conditions):
+            tables.kept.add(optional[0])  # a row without those has none of this table either
         tables.outer[optional[0]] = [*conditions, *tables.conditions[inside]]
         del tables.conditions[inside]
 
@@ -348,6 +350,12 @@ class RelationReader(NameReader):
             )
             level.shared[folded(name)] = columns[folded(name)] if side == "RIGHT" else left
         return conditions
+
+
+def _equates(level: Level, node: exp.Expr, leaves: Collection[Leaf]) -> bool:
+    """Whether a condition is an equality with a column of some tables: it holds for no row in which they are NULL."""
+    sides = (bare(node.this), bare(node.expression)) if isinstance(node, exp.EQ) else ()
+    return any(isinstance(side, exp.Column) and level.find(side).traced().leaf in leaves for side in sides)
 
 
 def _type(named: Named, column_of: Callable[[Named], Column] | None) -> str:

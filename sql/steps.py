@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from .statement import bare
+from .statement import bare, parts_of
 
 MOST_POINTS = 100_000
 _DAY, _HOUR, _MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
@@ -57,6 +57,8 @@ def _step_around(column: exp.Column) -> timedelta | None:
         return _DAY if around.is_type(exp.DataType.Type.DATE) else None
     if isinstance(around, exp.TimestampTrunc | exp.DateTrunc):
         return _PARTS.get(around.text("unit").lower())
+    if isinstance(around, exp.DateBin):
+        return _bin_step(around.this) if len(parts_of(around)) == 2 else None
     if isinstance(around, exp.Extract):
         return _PARTS.get(around.this.name.lower())
     if isinstance(around, exp.Anonymous):
@@ -67,6 +69,16 @@ def _step_around(column: exp.Column) -> timedelta | None:
     if isinstance(around, exp.TimeToStr):
         return _format_step(around.text("format"))
     return None
+
+
+def _bin_step(width: exp.Expr) -> timedelta | None:
+    """A width that divides a day is a step; of whole minutes or days, any other bin is made of those."""
+    unit, amount = width.text("unit").lower(), width.this
+    step = _PARTS.get(unit)
+    if step is None or not isinstance(amount, exp.Literal):
+        return None
+    whole = step * int(amount.name)
+    return whole if step < _DAY and not _DAY % whole else step
 
 
 def _format_step(text: str) -> timedelta | None:

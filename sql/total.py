@@ -169,7 +169,7 @@ class Prover:
                 "write strftime(column, '%Y-%m-%d')" if value.kind == "moment" and kinds == WORDS
                 else "check the types, or add a CAST",
             )  # fmt: skip
-        fixed = isinstance(part, exp.Literal | exp.Boolean | exp.Null)
+        fixed = isinstance(part, exp.Literal | exp.Boolean | exp.Null | exp.Interval)
         if isinstance(takes, ConstantArgument) and not (fixed and takes.holds(part.args.get("this"))):
             raise self.error(UnsupportedSqlError, part, f"{_name(node)} takes a constant here", "write it in quotes")
         return value

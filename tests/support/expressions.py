@@ -24,7 +24,10 @@ EVERY = (
     *SOME, "TINYINT", "SMALLINT", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UHUGEINT", "DECIMAL(18,3)",
     "DECIMAL(38,38)", "DECIMAL(38,0)", "TIMESTAMP_S", "TIMESTAMP_MS", "JSON", "BLOB", "INTEGER[]",
 )  # fmt: skip
-PATTERNS = ["''", "'%'", "'a%'", "'['", "'('", "'a\\'", "'(a|b)*'", "'é'", "'%Y-%m %j'", "'i'", "'%q%'", "NULL", "TRUE"]
+PATTERNS = [
+    *("''", "'%'", "'a%'", "'['", "'('", "'a\\'", "'(a|b)*'", "'é'", "'%Y-%m %j'", "'i'", "'%q%'", "NULL", "TRUE", "1"),
+    *("INTERVAL 15 minutes", "INTERVAL 1 month", "INTERVAL 0 days", "INTERVAL (-1) hours", "'\\1-\\2'"),
+]
 
 
 def column(type_: str) -> str:

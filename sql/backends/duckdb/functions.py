@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 from ...signature import LONGEST_WORD, ConstantArgument, DatePart, Gives, Kinds, Signature, Takes, Value
+from .scratch import fold
+from .text import literal
 
 
 def _kinds(*names: str) -> Kinds:
@@ -113,6 +115,12 @@ def _replaced(arguments: Sequence[Value], node: exp.Expr) -> tuple[int, int]:
     return factor * arguments[0].times, factor * arguments[0].plus
 
 
+def _rewritten(arguments: Sequence[Value], node: exp.Expr) -> tuple[int, int]:
+    """Each match becomes the new text; there are at most bytes and one, and what \\1 copies of them does not overlap."""
+    new = len(str(node.args["replacement"].this).encode())
+    return (1 + new) * arguments[0].times, (1 + new) * (arguments[0].plus + 1)
+
+
 def _formatted(_: Sequence[Value], node: exp.Expr) -> tuple[int, int]:
     return 0, LONGEST_WORD * max(1, len(str(node.args["format"].this)))
 
@@ -131,6 +139,28 @@ def _is_format(value: object) -> bool:
 
 def _are_flags(value: object) -> bool:
     return isinstance(value, str) and set(value) <= set("cilmnps")
+
+
+def _are_replacing(value: object) -> bool:
+    return isinstance(value, str) and set(value) <= set("cgilmnps")
+
+
+def _is_width(value: object) -> bool:
+    """Whether the amount of an INTERVAL is a small whole number above zero; others fail in a way no TRY catches."""
+    return isinstance(value, exp.Literal) and re.fullmatch(r"[1-9]\d{0,3}", value.name) is not None
+
+
+def _is_pattern(value: object) -> bool:
+    """Whether a text is a regular expression: these functions fail on another for any rows, and no TRY catches it."""
+    return isinstance(value, str) and len(value) <= 1000 and fold(f"regexp_extract('', {literal(value)})") is not None
+
+
+def _is_replacement(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 1000 and re.fullmatch(r"(?s)(?:[^\\]|\\[0-9])*", value) is not None
+
+
+def _is_group(value: object) -> bool:
+    return str(value).isdecimal() and int(str(value)) < 10
 
 
 def _unary(kinds: Kinds, gives: str = "number") -> Signature:
@@ -209,6 +239,30 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
         grows=_replaced,
         makes=True,
     ),
+    exp.RegexpReplace: Signature(
+        {
+            "this": TEXT,
+            "expression": ConstantArgument(TEXT, _is_pattern),
+            "replacement": ConstantArgument(TEXT, _is_replacement),
+            "modifiers": ConstantArgument(TEXT, _are_replacing),
+        },
+        "text",
+        frozenset({"single_replace"}),
+        _rewritten,
+        True,
+        frozenset({"modifiers"}),
+    ),
+    exp.RegexpExtract: Signature(
+        {"this": TEXT, "expression": ConstantArgument(TEXT, _is_pattern), "group": ConstantArgument(NUMBER, _is_group)},
+        "text",
+        frozenset({"null_if_pos_overflow"}),
+        _first,
+        True,
+        frozenset({"group"}),
+    ),
+    exp.SplitPart: Signature(
+        {"this": TEXT, "delimiter": TEXT, "part_index": NUMBER}, "text", grows=_first, makes=True
+    ),
     exp.Concat: Signature({"expressions": WORDS}, _several, frozenset({"safe", "coalesce"}), _joined, True),
     exp.DPipe: Signature({"this": WORDS, "expression": WORDS}, "text", frozenset({"safe"}), _joined, True),
     exp.StrPosition: Signature({"this": TEXT, "substr": TEXT}, "number"),
@@ -226,6 +280,7 @@ BY_NODE: dict[type[exp.Expr], Signature] = {
     **dict.fromkeys((exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfMonth, exp.DayOfYear), _unary(DAY)),
     **dict.fromkeys((exp.Hour, exp.Minute, exp.Second, exp.TimeToUnix), _unary(CLOCK)),
     exp.LastDay: _unary(DAY, "day"),
+    exp.DateBin: Signature({"this": ConstantArgument(_kinds("interval"), _is_width), "expression": DAY}, "bound"),
     **dict.fromkeys((exp.Monthname, exp.Dayname), Signature({"this": DAY}, "text", grows=_word, makes=True)),
     exp.TimeToStr: Signature(
         {"this": DAY, "format": ConstantArgument(TEXT, _is_format)}, "text", frozenset(), _formatted, True
