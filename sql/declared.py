@@ -48,6 +48,9 @@ def listed_values(node: exp.Expr, column: Column, scope: Scope, limit: int) -> t
         results = [result for _, result in case_branches(node)]
         if all(result is None or is_constant(result) for result in results):
             return _constants(results, column, scope)
+        together = _together(results, column, scope, limit)
+        if together is not None:
+            return together
     if not column.inputs:
         only = dialect.fold(column.expression)
         return None if only is None else (Values(dialect.distinct(only[:1])), only[0] is None)
@@ -94,6 +97,21 @@ def _constants(results: list[exp.Expr | None], column: Column, scope: Scope) -> 
             return None
         values.append(folded[0])
     return Values(dialect.distinct(values)), None in values
+
+
+def _together(results: list[exp.Expr | None], column: Column, scope: Scope, limit: int) -> tuple[Values, bool] | None:
+    """The values that the results of a CASE can take, where those of each are known."""
+    values: list[Any] = []
+    nullable = None in results
+    for result in results:
+        if result is None:
+            continue
+        one = with_domain(result, scope, limit)
+        if one.type != column.type or not isinstance(one.domain, Values) or one.domain.other is not None:
+            return None
+        values += one.domain.values
+        nullable |= one.nullable
+    return Values(dialect.distinct(values)), nullable
 
 
 def is_listed(column: Column) -> bool:

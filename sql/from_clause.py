@@ -7,7 +7,7 @@ is left, tables and conditions, is put together in ``joins.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from tacit.errors import SqlSyntaxError, UnknownNameError, UnsupportedSqlError
 
 from . import dialect
 from .catalog import Column, Table
-from .joins import Attacher, Tables, conjuncts, together
+from .joins import Attacher, Condition, Tables, conjuncts, together
 from .level import Leaf, Level, Named, items_of
 from .name_reader import Kind, NameReader, unwrapped
 from .names import folded, nearest
@@ -287,6 +287,12 @@ class RelationReader(NameReader):
         conditions = [(level, part) for part in self._on(join, earlier, level, natural=method == "NATURAL", side=side)]
         inside = slice(middle, None) if side == "LEFT" else slice(first, middle)
         self._put(join, side, before, added, conditions, inside, tables)
+        if side:
+            optional = range(len(earlier), len(level.items)) if side == "LEFT" else range(len(earlier))
+            keys = [key for key in _keys(conditions) if key.leaf in tables.outer]
+            for place in optional if keys else ():
+                alias, columns = level.items[place]
+                level.items[place] = alias, {n: _where_matched(c, keys[0], level) for n, c in columns.items()}
         return added
 
     def _put(
@@ -318,7 +324,7 @@ class RelationReader(NameReader):
                 UnsupportedSqlError, join.this, "an outer join takes one table that may have no match",
                 "join the other tables before, or in a derived table of public tables",
             )  # fmt: skip
-        if any(_equates(level, node, tables.kept) for level, node in conditions):
+        if any(key.leaf in tables.kept for key in _keys(conditions)):
             tables.kept.add(optional[0])  # a row without those has none of this table either
         tables.outer[optional[0]] = [*conditions, *tables.conditions[inside]]
         del tables.conditions[inside]
@@ -352,10 +358,23 @@ class RelationReader(NameReader):
         return conditions
 
 
-def _equates(level: Level, node: exp.Expr, leaves: Collection[Leaf]) -> bool:
-    """Whether a condition is an equality with a column of some tables: it holds for no row in which they are NULL."""
-    sides = (bare(node.this), bare(node.expression)) if isinstance(node, exp.EQ) else ()
-    return any(isinstance(side, exp.Column) and level.find(side).traced().leaf in leaves for side in sides)
+def _keys(conditions: Sequence[Condition]) -> Iterator[Named]:
+    """The columns of tables that conditions equate: none is NULL in a row that satisfies them."""
+    for level, node in conditions:
+        for side in (bare(node.this), bare(node.expression)) if isinstance(node, exp.EQ) else ():
+            if isinstance(side, exp.Column):
+                yield level.find(side).traced()
+
+
+def _where_matched(named: Named, witness: Named, level: Level) -> Named:
+    """A column of a table that may have no match. What is computed from its columns is NULL then, whatever it is."""
+    if named.leaf is not None or named.node is None:
+        return named
+    both = {"match": replace(witness, name="match"), "value": replace(named, name="value")}
+    inner = Level(level.statement, [("", both)])
+    matched = exp.Not(this=exp.Is(this=exp.column("match"), expression=exp.Null()))
+    node = exp.Case(ifs=[exp.If(this=matched, true=exp.column("value"))])
+    return Named(named.name, level=inner, node=node)
 
 
 def _type(named: Named, column_of: Callable[[Named], Column] | None) -> str:

@@ -104,6 +104,8 @@ def _combined(core: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
     if isinstance(core, exp.Min | exp.Max):
         return type(core)(this=columns[0])
     total = exp.Sum(this=columns[0])
+    if isinstance(core, exp.Count | exp.CountIf):  # of no part at all, which a total over no groups is
+        return exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
     if isinstance(core, exp.Avg):
         count = exp.Nullif(this=exp.Sum(this=columns[1]), expression=exp.Literal.number(0))
         return exp.Paren(this=exp.Div(this=total, expression=count))

@@ -118,6 +118,12 @@ def plain(value: Any) -> Hashable:
         "SELECT n, count(*) FROM (SELECT p.pid, count(v.vid) AS n FROM patients p LEFT JOIN visits v "
         "ON v.pid = p.pid AND v.dept LIKE 'e%' GROUP BY p.pid) GROUP BY n",
         "SELECT d.floor, count(*) FROM visits v LEFT JOIN depts d ON d.dept = v.dept AND d.floor + 1 < 3 GROUP BY 1",
+        # what a table that may have no match computes is NULL where it has none
+        "SELECT avg(z), count(k) FROM patients p LEFT JOIN (SELECT pid, coalesce(cost, 0) AS z, 1 AS k FROM visits "
+        "WHERE cost > 20) u ON p.pid = u.pid",
+        "SELECT z, count(*) FROM patients p LEFT JOIN (SELECT pid, CASE WHEN sum(cost) > 40 THEN 'much' ELSE 'little' "
+        "END AS z FROM visits WHERE ward = 1 GROUP BY pid) u ON p.pid = u.pid GROUP BY z",
+        "SELECT count(z) FROM (SELECT pid, 1 AS z FROM calls) u RIGHT JOIN patients p ON p.pid = u.pid",
         # windows over the groups of several groupings
         "SELECT dept, ward, grouping(dept) AS g, count(*), rank() OVER (PARTITION BY grouping(dept) + grouping(ward) "
         "ORDER BY count(*) DESC) AS r FROM visits GROUP BY ROLLUP (dept, ward)",

@@ -116,7 +116,7 @@ def _replaced(arguments: Sequence[Value], node: exp.Expr) -> tuple[int, int]:
 
 
 def _rewritten(arguments: Sequence[Value], node: exp.Expr) -> tuple[int, int]:
-    """Each match becomes the new text; there are at most bytes and one, and what \\1 copies of them does not overlap."""
+    """Each match becomes the new text; at most bytes and one, and what \\1 copies of them does not overlap."""
     new = len(str(node.args["replacement"].this).encode())
     return (1 + new) * arguments[0].times, (1 + new) * (arguments[0].plus + 1)
 
