@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from sqlglot import exp
@@ -18,13 +19,15 @@ from tacit.errors import TypeMismatchError, UnsupportedSqlError
 from .batch import BatchReader, TableBatch
 from .catalog import Column
 from .cells import GroupedAggregate
+from .clamped import clamped, summands
 from .constants import is_constant
-from .declared import bounds, clamped, column_bounds, summands
+from .declared import bounds, column_bounds
 from .dialect import is_numeric, to_double
 from .domains import clamp
 from .from_clause import RelationReader
 from .kept_rows import leaves_out
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
+from .public_columns import with_public_range
 from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
 from .relation import Relation
 from .scalar import Scope, case_branches, scalar
@@ -84,7 +87,15 @@ class AggregateReader:
         self._batch = batch
         self._relations = relations
         self._relation = relation
-        self._scope: Scope = relations.scope(relation)
+        scope = relations.scope(relation)
+        read = batch.catalog.read_public
+        self._scope: Scope = replace(scope, resolve=lambda node: with_public_range(relation, scope.resolve(node), read))
+        """What names mean; columns of public tables have the ranges of their values."""
+
+    @property
+    def scope(self) -> Scope:
+        """What names mean inside an aggregate."""
+        return self._scope
 
     def linear(self, node: exp.Expr) -> Form | None:
         """COUNT or SUM, with or without FILTER, as a form; None for anything else."""
@@ -109,6 +120,7 @@ class AggregateReader:
         ends = bounds(argument, self._scope)
         total, count = self._sum(argument, where), self._summed(argument, where)
         if ends is None:  # the sum has refused what has no range; what is left is NULL
+            assert not total.terms, "an average needs the range that its sum has"
             ends = (0, 0)
         return total, count, float(ends[0]), float(ends[1])
 
@@ -220,6 +232,8 @@ class AggregateReader:
 
     def _affine(self, node: exp.Expr, where: Predicate) -> Form | None:
         left, right = bare(node.this), bare(node.expression)
+        if self._has_date(node):
+            return None
         if is_constant(right) and not is_constant(left):
             factor = self._number(right)
             if isinstance(node, exp.Mul):
@@ -259,7 +273,7 @@ class AggregateReader:
             return _total(self._summed(result, condition) for condition, result in branches)
         if isinstance(node, exp.Neg):
             return self._summed(node.this, where)
-        if isinstance(node, exp.Mul | exp.Div | exp.Add | exp.Sub):
+        if isinstance(node, exp.Mul | exp.Div | exp.Add | exp.Sub) and not self._has_date(node):
             left, right = bare(node.this), bare(node.expression)
             if is_constant(right) and not is_constant(left) and (self._number(right) or not isinstance(node, exp.Div)):
                 return self._summed(left, where)
@@ -281,6 +295,11 @@ class AggregateReader:
             if result is not None and not isinstance(bare(result), exp.Null):
                 branches.append((both(where, *parts), result))
         return branches
+
+    def _has_date(self, node: exp.Expr) -> bool:
+        """Whether a constant side is a date: then this is the days between two dates."""
+        sides = (bare(node.this), bare(node.expression))
+        return any(isinstance(self._scope.constant(side), date) for side in sides if is_constant(side))
 
     def _number(self, node: exp.Expr) -> float:
         value: Any = self._scope.constant(node)

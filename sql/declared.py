@@ -8,18 +8,19 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
+from tacit.errors import SqlError
 
 from . import dialect, steps
 from .catalog import Column, Range, Values
 from .constants import is_constant
 from .dialect import kind_of, ordering
-from .scalar import Scope, case_branches, derived, rendered, scalar
+from .scalar import Scope, case_branches, rendered, scalar
 from .statement import bare
 
 
@@ -148,11 +149,12 @@ Ends = tuple[Fraction, Fraction]
 
 def column_bounds(column: Column) -> tuple[float, float] | None:
     """The declared ends of a column of numbers."""
-    ends = _column_ends(column)
+    ends = column_ends(column)
     return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
-def _column_ends(column: Column) -> Ends | None:
+def column_ends(column: Column) -> Ends | None:
+    """The declared ends of a column of numbers, exact."""
     order = ordering(column.type)
     if order is None or order.kind not in ("number", "truth"):
         return None
@@ -193,13 +195,64 @@ def bounds(node: exp.Expr, scope: Scope) -> tuple[int | float, int | float] | No
 
 
 def _ends(node: exp.Expr, scope: Scope) -> Ends | None:
-    ends = _computed(bare(node), scope)
+    node = bare(node)
+    ends = _computed(node, scope)
+    if ends is None and not isinstance(node, exp.Column | exp.Case | exp.If) and not is_constant(node):
+        ends = _apart(node, scope) or _by_values(node, scope)
     return ends if ends is not None and all(map(_is_finite, ends)) else None
+
+
+def _by_values(node: exp.Expr, scope: Scope) -> Ends | None:
+    """The range of a condition, and of an expression whose values follow one by one from those of its columns."""
+    try:
+        column = scalar(node, scope)
+    except SqlError:  # said elsewhere, where it is asked for
+        return None
+    if kind_of(column.type) == "truth":
+        return Fraction(0), Fraction(1)
+    listed = listed_values(node, column, scope, steps.MOST_POINTS) if kind_of(column.type) == "number" else None
+    return None if listed is None else _hull([_point(value) for value in listed[0].values if value is not None])
+
+
+def _apart(node: exp.Expr, scope: Scope) -> Ends | None:
+    """The range of the days, or other steps, from one date or moment to another."""
+    if not isinstance(node, exp.Sub | exp.DateDiff):
+        return None
+    later, earlier = _moments(node.this, scope), _moments(node.expression, scope)
+    if later is None or earlier is None:
+        return None
+    ends = []
+    for to, start in ((later[0], earlier[1]), (later[1], earlier[0])):
+        between = node.copy()
+        between.set("this", _moment(to))
+        between.set("expression", _moment(start))
+        value = dialect.fold(dialect.write(between))
+        ends.append(None if value is None else _point(value[0]))
+    return _hull(ends)
+
+
+def _moments(node: exp.Expr, scope: Scope) -> tuple[date, date] | None:
+    """The first and the last date or moment that an expression can be, where it is a column or a constant."""
+    node = bare(node)
+    if isinstance(node, exp.Column):
+        domain = scope.resolve(node).domain
+        values = domain.values if isinstance(domain, Values) and domain.other is None else ()
+        ends = [domain.min, domain.max] if isinstance(domain, Range) else list(values)
+    else:
+        ends = [scope.constant(node)] if is_constant(node) else []
+    moments = [end for end in ends if isinstance(end, date)]
+    return (min(moments), max(moments)) if moments and len(moments) == len(ends) else None
+
+
+def _moment(value: date) -> exp.Expr:
+    type_ = exp.DataType.Type.TIMESTAMP if isinstance(value, datetime) else exp.DataType.Type.DATE
+    return exp.Cast(this=exp.Literal.string(value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()),
+                    to=exp.DataType(this=type_))  # fmt: skip
 
 
 def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
     if isinstance(node, exp.Column):
-        return _column_ends(scope.resolve(node))
+        return column_ends(scope.resolve(node))
     if is_constant(node):
         return _point(scope.constant(node))
     if isinstance(node, exp.Case | exp.If):
@@ -220,7 +273,7 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
         return -high, -low
     if isinstance(node, exp.Abs):
         return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-    if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Cast | exp.TryCast):
+    if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Trunc | exp.Cast | exp.TryCast):
         numeric = not isinstance(node, exp.Cast | exp.TryCast) or node.is_type(*exp.DataType.NUMERIC_TYPES)
         return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if numeric else None
     other = _ends(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None
@@ -234,9 +287,16 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
         corners = [a * b for a in inner for b in other]
         square = bare(node.this) == bare(node.expression) and low < 0 < high
         return Fraction(0) if square else min(corners), max(corners)
-    if isinstance(node, exp.Div) and other[0] == other[1] != 0:
-        corners = [a / other[0] for a in inner]
+    if other[0] != other[1] or not other[0]:
+        return None
+    corners = [a / other[0] for a in inner]
+    if isinstance(node, exp.Div):
         return min(corners), max(corners)
+    if isinstance(node, exp.IntDiv):
+        return Fraction(math.floor(min(corners))), Fraction(math.ceil(max(corners)))
+    if isinstance(node, exp.Mod):  # the rest has the sign of what is divided
+        most = abs(other[0])
+        return max(-most, min(low, Fraction(0))), min(most, max(high, Fraction(0)))
     return None
 
 
@@ -266,56 +326,3 @@ def _hull(ranges: list[Ends | None]) -> Ends | None:
     if not finite or len(finite) < len(ranges):
         return None
     return min(low for low, _ in finite), max(high for _, high in finite)
-
-
-def clamped(node: exp.Expr, scope: Scope) -> Column:
-    """An expression to be summed: every column in it is clamped to its declared range first, then it is computed."""
-    node = bare(node)
-    if isinstance(node, exp.Column):
-        return scope.resolve(node)
-    node = scope.written(node)
-    column = derived(node, scope, _clamp_sql)
-    ends = bounds(node, scope) or _listed_bounds(node, column, scope)
-    name = rendered(node, scope, _clamp_words)
-    return replace(column, name=name, domain=Range(*ends) if ends is not None else None)
-
-
-def _listed_bounds(node: exp.Expr, column: Column, scope: Scope) -> tuple[int | float, int | float] | None:
-    """The range of an expression whose values follow one by one from those of its columns."""
-    if kind_of(column.type) != "number":
-        return None
-    listed = listed_values(node, column, scope, steps.MOST_POINTS)
-    ends = _hull([_point(value) for value in listed[0].values]) if listed is not None else None
-    if ends is None:
-        return None
-    low, high = (int(end) if end.denominator == 1 else float(end) for end in ends)
-    return low, high if low < high else low + 1  # a clamp has two ends
-
-
-def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
-    """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
-    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
-        return None
-    columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
-    return columns if all(_is_clamped(column) for column in columns) else None
-
-
-_ARITHMETIC = (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg)
-
-
-def _is_clamped(column: Column) -> bool:
-    return kind_of(column.type) != "truth" and column_bounds(column) is not None
-
-
-def _clamp_words(column: Column) -> str:
-    ends = column_bounds(column)
-    return f"{column.name}[{ends[0]!r}, {ends[1]!r}]" if ends is not None and _is_clamped(column) else column.name
-
-
-def _clamp_sql(column: Column) -> str:
-    ends = column_bounds(column)
-    if ends is None or not _is_clamped(column):
-        return column.reference
-    low, high = map(dialect.double, ends)
-    value = column.reference
-    return f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"

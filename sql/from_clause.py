@@ -270,8 +270,10 @@ class RelationReader(NameReader):
         tables = tuple(
             (name, tuple((c.name, c.type) for c in table.columns)) for name, table in inner.items() if table is not None
         )
-        text = dialect.write(item, comments=True, functions_as_typed=True)
-        return dialect.display_name(text, relations, tables) or text
+        written = dialect.write(item, comments=True, functions_as_typed=True)
+        typed = self.statement.item_text(item)
+        named = dialect.display_name(typed, relations, tables) if typed is not None else None
+        return named or dialect.display_name(written, relations, tables) or written
 
     def _join(self, join: exp.Join, before: list[Leaf], first: int, level: Level, tables: Tables) -> list[Leaf]:
         """One join; ``first`` is where the conditions of what stands before it begin."""

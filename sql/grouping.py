@@ -21,7 +21,8 @@ from .declared import with_domain
 from .domains import groups as groups_of
 from .group_list import GroupList, LabelList
 from .predicate import Or, Predicate
-from .public_groups import is_listed, listed_public, numbered_combinations, public_key, public_owner
+from .public_columns import public_owner
+from .public_groups import is_listed, listed_public, numbered_combinations, public_key
 from .selection import Aliases, Selection, unaliased
 from .statement import bare
 from .unit_rows import aggregates_of

@@ -15,8 +15,8 @@ from tacit.errors import LimitError
 from . import dialect
 from .catalog import Column, Range, Table, Values
 from .derived import PublicQuery
+from .public_columns import joined_as, public_owner, rows_of
 from .relation import Relation
-from .scan import Join
 from .selection import Selection
 from .statement import Span
 
@@ -30,14 +30,6 @@ def is_listed(column: Column) -> bool:
         return True
     order = dialect.ordering(column.type)
     return isinstance(column.domain, Range) and order is not None and order.discrete
-
-
-def public_owner(relation: Relation, column: Column) -> str | None:
-    """The label of the public table that a column comes from; None for any other column."""
-    labels = {stored.label for stored in column.stored}
-    label = labels.pop() if len(labels) == 1 else ""
-    join = _join(relation, label)
-    return label if join is not None and join.table.public else None
 
 
 def public_key(relation: Relation, column: Column) -> Column:
@@ -70,7 +62,7 @@ def numbered_combinations(
     relation, read = selection.relation, selection.batch.catalog.read_public
     assert relation is not None
     label = public_owner(relation, columns[0])
-    join = _join(relation, label or "")
+    join = joined_as(relation, label or "")
     assert label is not None and join is not None
     keys = [f"c{i}" for i in range(len(columns))]
     shown = ", ".join(f"{c.reference} AS {key}" for c, key in zip(columns, keys, strict=True))
@@ -107,14 +99,9 @@ def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
 
     Where rows may have no match, all columns are NULL in one more row.
     """
-    join = _join(relation, label)
+    join = joined_as(relation, label)
     assert join is not None
-    rows = join.table.rows
-    inner = (
-        rows
-        if isinstance(rows, PublicQuery)
-        else PublicQuery("SELECT * FROM tacit_t0", (), (("tacit_t0", join.table),))
-    )
+    inner = rows_of(join)
     names = ", ".join(
         f"{dialect.quote(c.name)} AS {dialect.quote(c.of(label).name)}"
         for c in join.table.columns
@@ -127,10 +114,6 @@ def _query(relation: Relation, label: str, head: str, tail: str) -> PublicQuery:
     conditions = " AND ".join(f"({condition.reference})" for condition in relation.conditions_on(label)) or "TRUE"
     text = f"{head} FROM ({made}) WHERE {conditions} {tail}"
     return replace(inner, text=text)
-
-
-def _join(relation: Relation, label: str) -> Join | None:
-    return next((join for join, own in relation.base.joins.items() if own == label), None)
 
 
 def _check(count: int, selection: Selection, span: Span) -> None:

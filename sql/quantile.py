@@ -70,8 +70,7 @@ class QuantileReader:
             raise self._error(call.argument, "this is the same for every row", "name a column")
         relation = self._selection.relation
         assert relation is not None
-        scope, limits = self._selection.relations.scope(relation), self._selection.batch.limits
-        column = with_domain(call.argument, scope, limits.rows)
+        column = with_domain(call.argument, aggregates.scope, self._selection.batch.limits.rows)
         if isinstance(call.node, exp.Mode):
             return self._mode(call, column, where, aggregates, relation)
         return self._quantile(call, column, where, aggregates, relation)

@@ -12,7 +12,7 @@ from .distinct import average_of_distinct
 from .from_clause import RelationReader
 from .grouping import Groups, key_type, read_groups
 from .linear import LinearReader
-from .public_groups import public_owner
+from .public_columns import public_owner
 from .quantile import QuantileReader
 from .released import Leaves, ReleasedReader
 from .selection import Aliases, Selection, unaliased

@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 from tacit.errors import SqlError
+
+from . import dialect
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_ENDS = (
+    *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT),
+    *(TokenType.OFFSET, TokenType.QUALIFY, TokenType.WINDOW, TokenType.UNION, TokenType.INTO),
+)
+"""What comes after a SELECT list."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,29 @@ class Statement:
     def sql(self) -> str:
         """The text of the statement alone."""
         return self.text.source[self.text.start : self.text.end]
+
+    def item_text(self, item: exp.Expr) -> str | None:
+        """The text of an item of the statement's own SELECT list; None for any other node."""
+        items = self.tree.expressions if isinstance(self.tree, exp.Select) else []
+        place = next((i for i, other in enumerate(items) if other is item), None)
+        return None if place is None or len(items) != len(self._item_texts) else self._item_texts[place]
+
+    @cached_property
+    def _item_texts(self) -> list[str]:
+        sql, depth = self.sql, 0
+        edges: list[int] = []
+        for token in dialect.tokenize(sql + "\n"):
+            if edges and depth == 0 and token.token_type in (*_ENDS, TokenType.COMMA):
+                edges.append(token.start)
+                if token.token_type in _ENDS:
+                    break
+                edges.append(token.end + 1)
+            elif not edges and depth == 0 and token.token_type == TokenType.SELECT:
+                edges.append(token.end + 1)
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if len(edges) % 2:
+            edges.append(len(sql))
+        return [sql[start:end].strip() for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
     def error(self, kind: type[SqlError], node: exp.Expr | None, message: str, hint: str) -> SqlError:
         """An error that underlines a node, or the whole statement."""

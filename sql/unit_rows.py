@@ -368,9 +368,11 @@ class _Maker:
     ) -> None:
         """SUM and AVG. Sums of fractions depend on the order of the rows, so these are put in order first."""
         value = f"CAST({column.reference} AS INTEGER)" if dialect.kind_of(column.type) == "truth" else column.reference
-        exact = dialect.is_joinable(column.type, "BIGINT") or column.type == "BOOLEAN"
+        type_ = "HUGEINT" if dialect.is_joinable(column.type, "BIGINT") or column.type == "BOOLEAN" else "DOUBLE"
         if column.type.startswith("DECIMAL("):
-            exact = int(column.type[8:].partition(",")[0]) <= _WIDEST_SUM
+            digits, _, scale = column.type[8:-1].partition(",")
+            type_ = f"DECIMAL(38,{scale})" if int(digits) <= _WIDEST_SUM else "DOUBLE"
+        exact = type_ != "DOUBLE"
         present = f"{column.reference} IS NOT NULL"
         origin = self._origin(column)
         condition = f" FILTER (WHERE {present}{' AND ' + where[15:-1] if where else ''})"
@@ -383,7 +385,7 @@ class _Maker:
             )
             return
         wide = None if ends is None else Range(min(0, self._rows * ends[0]), max(0, self._rows * ends[1]))
-        self._put(node, "DOUBLE", f"CAST({total} AS DOUBLE)", True, wide, *read, origin=origin)
+        self._put(node, type_, f"CAST({total} AS {type_})", True, wide, *read, origin=origin)
 
     def _refused(self, node: exp.Expr) -> Exception:
         return self._scope.error(
