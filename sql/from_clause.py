@@ -18,7 +18,7 @@ from . import dialect
 from .catalog import Column, Table
 from .joins import Attacher, Condition, Tables, conjuncts, together
 from .level import Leaf, Level, Named, items_of
-from .name_reader import Kind, NameReader, unwrapped
+from .name_reader import Kind, NameReader, is_bracket, unwrapped
 from .names import folded, nearest
 from .predicate import Predicate, PredicateReader
 from .public import public_table
@@ -112,7 +112,7 @@ class RelationReader(NameReader):
 
     def _item(self, node: exp.Expr, level: Level, tables: Tables) -> list[Leaf]:
         """One item of FROM: what it is called, and the tables that it brings in."""
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and not node.alias:
+        if is_bracket(node):
             return self._joined(node.this, [], level, tables)
         before = len(tables.leaves)
         extra = [n for n, value in node.args.items() if value and n not in ("this", "db", "catalog", "alias", "joins")]

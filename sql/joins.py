@@ -16,7 +16,7 @@ from tacit.errors import SqlError, TypeMismatchError, UnsupportedSqlError
 
 from . import dialect
 from .batch import BatchReader, TableBatch
-from .catalog import Column, Table
+from .catalog import UNIT_NAME, Column, KeyStep, Table
 from .declared import with_domain
 from .derived import UnitRows
 from .level import Leaf, Level, Named
@@ -274,10 +274,9 @@ class Attacher:
         ]
         by_key = [named for foreign, named in sides if self._leads(foreign, leaf, named)]
         if not by_unit and not by_key:
-            unit = table.unit_column or "the unit"
             raise self._error(
-                leaf, "a join of private tables must equate their privacy units",
-                f"add {self._base_leaf.alias}.{base.unit_column or 'unit'} = {leaf.alias}.{unit} to ON",
+                leaf, "a join of private tables must equate their privacy units, or follow the key that leads to one",
+                self._unit_hint(leaf),
             )  # fmt: skip
         outer, where = leaf in self._tables.outer, self._matching(leaf, pairs)
         if _rows(table) == 1 or by_key:
@@ -295,13 +294,28 @@ class Attacher:
         return not column.expression and column.name in self._units
 
     def _leads(self, foreign: Column, leaf: Leaf, named: Named) -> bool:
-        """Whether an equality is the first step by which a table that is attached reaches its unit."""
-        for attached, columns in self._columns.items():
-            key, path = columns.get(folded(attached.table.unit_key)), attached.table.unit_path
-            if path and key is not None and key.name == foreign.name and not foreign.expression:
-                stored = leaf.table.rows is None  # a computed one has the text of a query for its name
-                return stored and path[0].table.key == leaf.table.key and path[0].key == _own(named).name
-        return False
+        """Whether an equality is the first step by which one of two tables reaches its unit, and the other is there.
+
+        A row leads to every unit of the rows that hold its key, so the two have that unit in common. The table that is
+        added must have one row for each unit and key: it is the one that is reached, or it is grouped by the key.
+        """
+        attached = next((a for a, columns in self._columns.items() for c in columns.values() if c == foreign), None)
+        if attached is None or foreign.expression:
+            return False
+        own = _own(named)
+        step = _first_step(attached.table, foreign)
+        if step is not None and _is_at(step, leaf.table, own.name):
+            return True
+        step, rows = _first_step(leaf.table, own), leaf.table.rows
+        grouped = isinstance(rows, UnitRows) and [name for name, _ in rows.keys] == [UNIT_NAME, own.name]
+        return grouped and step is not None and _is_at(step, attached.table, foreign.own_name)
+
+    def _unit_hint(self, leaf: Leaf) -> str:
+        base, table = self._base_leaf, leaf.table
+        units = base.table.unit_column, table.unit_column
+        if None in units or table.rows is not None or base.table.rows is not None:
+            return "join tables on the column that holds the privacy unit, or on the key that privacy_unit names"
+        return f"add {base.alias}.{units[0]} = {leaf.alias}.{units[1]} to ON"
 
     def _product(
         self, leaf: Leaf, sides: Sequence[tuple[Column, Named]], *, outer: bool, where: tuple[Column, ...]
@@ -369,6 +383,19 @@ def together(parts: Sequence[Predicate]) -> Predicate:
 def _rows(table: Table) -> int:
     """At most so many rows of a unit."""
     return table.max_rows_per_unit if table.privacy_unit is not None else 1
+
+
+def _first_step(table: Table, column: Column) -> KeyStep | None:
+    """The first step to the unit of a row, where a column holds the key that it begins with."""
+    home, held = table, dialect.quote(column.own_name)
+    if isinstance(table.rows, UnitRows):
+        home, held = table.rows.table, dict(table.rows.keys).get(column.own_name, "")
+    return home.unit_path[0] if home.unit_path and held == dialect.quote(home.unit_key) else None
+
+
+def _is_at(step: KeyStep, table: Table, column: str) -> bool:
+    stored = table.rows is None  # a computed one has the text of a query for its name
+    return stored and step.table.key == table.key and step.key == column
 
 
 def _own(named: Named) -> Column:

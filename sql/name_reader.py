@@ -200,6 +200,14 @@ def unwrapped(query: exp.Expr) -> exp.Expr:
     return query
 
 
+def is_bracket(node: exp.Expr) -> bool:
+    """Whether an item of FROM is a join in parentheses, which may be several."""
+    inside = node.this if isinstance(node, exp.Subquery) and not node.alias else None
+    if isinstance(inside, exp.Subquery):
+        return bool(inside.args.get("joins")) or is_bracket(inside)
+    return isinstance(inside, exp.Table)
+
+
 def from_items(select: exp.Select) -> Iterator[exp.Expr]:
     """The items of a FROM clause, those of parenthesised joins too."""
     clause = select.args.get("from_")
@@ -207,7 +215,7 @@ def from_items(select: exp.Select) -> Iterator[exp.Expr]:
     while pending:
         node = pending.pop(0)
         pending += [join.this for join in node.args.get("joins") or ()]
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+        if is_bracket(node):
             pending.insert(0, node.this)
         else:
             yield node

@@ -88,17 +88,18 @@ class SubqueryReader:
 
     def _looked_up(self, node: exp.Expr, query: exp.Select, pairs: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
         """Whether the distinct keys of another table hold those of this row."""
-        refused = {"group", "having", "limit", "offset", "qualify", "windows"}
-        grouped = aggregates_of(query) or any(query.args.get(clause) for clause in refused)
-        if grouped or query.args.get("from_") is None:
+        grouped = query.args.get("group") is not None and bool(pairs)
+        refused = ["limit", "offset", "qualify", "windows", *([] if grouped else ["group", "having"])]
+        aggregated = any(query.args.get(clause) for clause in refused) or (aggregates_of(query) and not grouped)
+        if aggregated or query.args.get("from_") is None:
             raise self._error(
-                UnsupportedSqlError, node, "a subquery in a condition reads rows and does not group them",
+                UnsupportedSqlError, node, "a subquery in a condition reads rows, or is IN (SELECT … GROUP BY …)",
                 "leave aggregates, GROUP BY, HAVING and LIMIT out, or join a derived table",
             )  # fmt: skip
         inner = self._reader.with_ctes(query).level(_without_where(query), Tables())
         rest: list[exp.Expr] = []
         for part in conjuncts(query.args["where"].this) if query.args.get("where") is not None else []:
-            pair = self._correlated(part, inner)
+            pair = None if grouped else self._correlated(part, inner)
             if pair is None:
                 rest.append(part)
             else:
@@ -113,12 +114,15 @@ class SubqueryReader:
             "expressions", [exp.alias_(own.copy(), f"tacit key {i}", quoted=True) for i, (_, own) in enumerate(pairs)]
         )
         keys.set("where", exp.Where(this=exp.and_(*(part.copy() for part in rest))) if rest else None)
-        keys.set("distinct", exp.Distinct())
+        keys.set("distinct", None if grouped else exp.Distinct())
+        first = len(self._tables.conditions)
         alias = f"tacit lookup {len(self._level.hidden)}"
         leaf = self._reader.hidden_item(keys, alias, node, self._level, self._tables)
         columns = [exp.column(f"tacit key {i}", table=alias, quoted=True) for i in range(len(pairs))]
         equal = [exp.EQ(this=side, expression=key) for (side, _), key in zip(pairs, columns, strict=True)]
-        self._tables.outer[leaf] = [(self._level, condition) for condition in equal]
+        having = self._tables.conditions[first:]
+        del self._tables.conditions[first:]
+        self._tables.outer[leaf] = [*((self._level, condition) for condition in equal), *having]
         return exp.Paren(this=exp.Not(this=exp.Is(this=columns[0].copy(), expression=exp.Null())))
 
     def _correlated(self, part: exp.Expr, inner: Level) -> tuple[exp.Expr, exp.Expr] | None:

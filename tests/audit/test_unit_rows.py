@@ -106,6 +106,45 @@ SHAPES = {
     "distinct values of an outer product": (
         "SELECT count(DISTINCT l.y) FROM visits v LEFT JOIN labs l ON v.pid = l.pid"
     ),
+    "an outer product that filters": (
+        "SELECT count(*), count(l.y) FROM visits v LEFT JOIN labs l ON v.pid = l.pid AND l.y > 4"
+    ),
+    "an outer lookup that filters": (
+        "SELECT count(*) FROM visits v LEFT JOIN patients p ON v.pid = p.pid AND p.region = 'n' WHERE p.pid IS NULL"
+    ),
+    "what an outer product computes": (
+        "SELECT count(z), avg(z) FROM visits v LEFT JOIN (SELECT pid, coalesce(y, 0) AS z FROM labs WHERE y > 2) l "
+        "ON v.pid = l.pid"
+    ),
+    "a chain of outer joins": (
+        "SELECT c.state, count(l.y) FROM cities c LEFT JOIN visits v ON v.city = c.city LEFT JOIN labs l ON "
+        "l.pid = v.pid GROUP BY c.state"
+    ),
+    "units in both": "SELECT count(*) FROM (SELECT pid FROM visits INTERSECT SELECT pid FROM labs WHERE y > 3)",
+    "units in one alone": "SELECT count(*) FROM (SELECT pid FROM visits EXCEPT SELECT pid FROM labs)",
+    "units in any": "SELECT count(*) FROM (SELECT pid FROM visits UNION SELECT pid FROM labs)",
+    "rows below rows, joined": (
+        "SELECT state, count(*), sum(n) FROM (SELECT city, x AS n FROM visits UNION ALL SELECT city, day FROM visits) u "
+        "JOIN cities c ON c.city = u.city GROUP BY c.state"
+    ),
+    "windows beside ROLLUP": "SELECT city, count(*), max(count(*)) OVER () FROM visits GROUP BY ROLLUP (city)",
+    "results beside groups": "SELECT city, avg(x) - (SELECT avg(x) FROM visits) AS d FROM visits GROUP BY city",
+    "groups that are looked up": (
+        "SELECT count(*) FROM visits WHERE pid IN (SELECT pid FROM labs GROUP BY pid HAVING sum(y) > 4)"
+    ),
+    "a key path that exists": (
+        "SELECT count(*) FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.oid = o.oid AND l.qty > 2)"
+    ),
+    "groups along a key path": (
+        "SELECT count(*), sum(s) FROM orders o JOIN (SELECT oid, sum(qty) AS s FROM lines GROUP BY oid) g USING (oid)"
+    ),
+    "groups along a key path, looked up": (
+        "SELECT count(*) FROM orders WHERE oid IN (SELECT oid FROM lines GROUP BY oid HAVING sum(qty) > 3)"
+    ),
+    "an outer key path": (
+        "SELECT count(*) FROM orders o LEFT JOIN (SELECT oid, count(*) AS n FROM lines GROUP BY oid) g USING (oid) "
+        "WHERE n IS NULL"
+    ),
     "a key path": "SELECT count(*), sum(qty) FROM lines WHERE qty > 2",
     "two steps": "SELECT count(*), sum(w) FROM parts",
     "the table on the way": (
