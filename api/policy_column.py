@@ -32,8 +32,8 @@ _EXAMPLES = {
     "number": "a number, such as 0.5",
     "text": 'text in quotes, such as "NY"',
     "boolean": "true or false",
-    "date": "a date without quotes, such as 2024-01-31",
-    "timestamp": "a time without quotes, such as 2024-01-31T12:00:00",
+    "date": "a date, such as 2024-01-31",
+    "timestamp": "a time, such as 2024-01-31T12:00:00",
 }
 
 
@@ -235,6 +235,8 @@ def _converted(value: Any, type_: str, family: str) -> Any:
     number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     if number and not _finite(value):
         return None
+    if isinstance(value, str) and family in ("date", "timestamp"):  # a dict, or a date in quotes
+        value = _moment(value)
     match family:
         case "integer":
             return int(value) if number and value == int(value) else None
@@ -251,6 +253,15 @@ def _converted(value: Any, type_: str, family: str) -> Any:
             return value if aware == ("TIME ZONE" in type_.upper()) else None
         case "timestamp" if isinstance(value, dt.date) and "TIME ZONE" not in type_.upper():
             return dt.datetime(value.year, value.month, value.day)
+    return None
+
+
+def _moment(text: str) -> dt.date | None:
+    for read in (dt.date.fromisoformat, dt.datetime.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            continue
     return None
 
 

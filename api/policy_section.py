@@ -76,7 +76,9 @@ class Section(Place):
         value = self.entries[key]
         try:
             return to_epsilon(value)
-        except PrivacyParameterError:
+        except PrivacyParameterError as error:
+            if "at most" in str(error):
+                self.refuse(key, str(error).partition(" ")[2], f"write {key} = 1.0")
             self.refuse(key, f"must be a positive finite number, not {show(value)}", f"write {key} = 1.0")
 
     def delta(self, key: str) -> Decimal | None:

@@ -264,7 +264,8 @@ class Attacher:
         if base.privacy_unit is None or table.privacy_unit is None:
             raise self._error(
                 leaf, "what one row adds to a join of private tables cannot be bounded",
-                f"declare privacy_unit and max_rows_per_unit for {base.name} and {table.name}",
+                f"declare privacy_unit and max_rows_per_unit for {base.name} and {table.name}; or public = true for "
+                "the one that says nothing of people",
             )  # fmt: skip
         sides = [(self._side(condition), named) for _, condition, named in pairs]
         for (foreign, named), (condition, _, _) in zip(sides, pairs, strict=True):

@@ -139,7 +139,7 @@ class ReleasedReader:
             self._selection.text(node)  # an unknown name is the better error
             raise self._selection.error(
                 UnsupportedSqlError, node, f"{node.name} is neither grouped by nor aggregated",
-                f"add GROUP BY {node.name}, or write SUM({node.name})",
+                f"add GROUP BY {node.name}, or aggregate it, as in COUNT({node.name})",
             )  # fmt: skip
         if item not in leaves.items:
             tree = self._rewritten(unaliased(self._selection.items[item]), leaves, Aliases(item))

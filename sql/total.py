@@ -326,6 +326,8 @@ def _name(node: exp.Expr) -> str:
         return "CASE"
     if type(node) in _SIGNS:
         return _SIGNS[type(node)]
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        return _name(node.this)
     return node.sql_name().lower() if isinstance(node, exp.Func) else type(node).__name__.upper()
 
 
@@ -336,7 +338,7 @@ def refusal(node: exp.Expr) -> str:
     if isinstance(node, exp.AggFunc):
         return "an aggregate cannot stand here"
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-        return "a subquery cannot stand here"
+        return "a subquery over private rows cannot stand here"
     if isinstance(node, exp.Star):
         return "* stands for no single value"
     if isinstance(node, exp.Anonymous):
@@ -347,6 +349,10 @@ def refusal(node: exp.Expr) -> str:
 def _hint(node: exp.Expr) -> str:
     if isinstance(node, exp.Star):
         return "name a column"
+    if isinstance(node, exp.Query | exp.Subquery):
+        return "ask for its figure first, and write the number that was released"
+    if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime | exp.CurrentDatetime):
+        return "write a date, such as DATE '2024-01-31', or a parameter"
     if isinstance(node, exp.Anonymous | exp.Func) and not isinstance(node, exp.AggFunc):
         return "use arithmetic, comparisons, CASE, COALESCE, CAST, LIKE, or a common text or date function"
     return "write an expression over the columns of one row"

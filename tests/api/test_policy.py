@@ -164,7 +164,7 @@ BAD = [
     ((*COLUMNS, "state", {"not_null": 1}), "columns.state.not_null", "not_null = true"),
     ((*COLUMNS, "state", {"notnull": True}), "columns.state.notnull", "did you mean not_null?"),
     ((*COLUMNS, "ward", {"values": ["surgry"]}), "columns.ward.values", "did you mean surgery?"),
-    ((*COLUMNS, "day", {"min": "2024-01-01", "max": dt.date(2025, 1, 1)}), "day.min", "without quotes"),
+    ((*COLUMNS, "day", {"min": "2024-13-01", "max": dt.date(2025, 1, 1)}), "day.min", "such as 2024-01-31"),
     ((*COLUMNS, "sex", {"values": [0, 1]}), "columns.sex.values", "true or false"),
 ]
 

@@ -124,8 +124,8 @@ SHAPES = {
     "units in one alone": "SELECT count(*) FROM (SELECT pid FROM visits EXCEPT SELECT pid FROM labs)",
     "units in any": "SELECT count(*) FROM (SELECT pid FROM visits UNION SELECT pid FROM labs)",
     "rows below rows, joined": (
-        "SELECT state, count(*), sum(n) FROM (SELECT city, x AS n FROM visits UNION ALL SELECT city, day FROM visits) u "
-        "JOIN cities c ON c.city = u.city GROUP BY c.state"
+        "SELECT state, count(*), sum(n) FROM (SELECT city, x AS n FROM visits UNION ALL SELECT city, day FROM visits) "
+        "JOIN cities USING (city) GROUP BY state"
     ),
     "windows beside ROLLUP": "SELECT city, count(*), max(count(*)) OVER () FROM visits GROUP BY ROLLUP (city)",
     "results beside groups": "SELECT city, avg(x) - (SELECT avg(x) FROM visits) AS d FROM visits GROUP BY city",
