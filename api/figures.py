@@ -86,6 +86,7 @@ class ColumnBuilder:
     def _linear(self, output: Linear) -> Figures:
         rows = np.array(output.rows, dtype=np.int64)
         value, stderr = linear_values(output, self.estimate.values), self.estimate.stderr[rows]
+        value = np.where(np.abs(value) < 1e-9 * stderr, 0.0, value)  # what rounding leaves of an exact zero
         # Noise on integers may be as far off as the width exactly: the rounding of floats must not tip it over.
         half = self.half_width[rows] + np.where(stderr > 0, 1e-10 * stderr + 1e-13 * np.abs(value), 0.0)
         return Figures(value, stderr, value - half, value + half)
