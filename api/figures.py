@@ -117,7 +117,9 @@ class ColumnBuilder:
 
     def _quantile_ends(self, output: Quantile, confidence: float) -> tuple[Floats, Floats]:
         grid = np.array(output.grid)
-        below = np.array(output.prefixes[:-1], dtype=np.int64).reshape(len(grid) - 1, -1)  # grid × groups
+        below = np.array(output.prefixes[:-1], dtype=np.int64).reshape(
+            len(grid) - 1, len(output.prefixes[-1])
+        )  # grid × groups
         every = np.broadcast_to(np.array(output.prefixes[-1], dtype=np.int64), below.shape)
         share = np.full(below.size, -output.share)
         excess = self.estimate.values[below] - output.share * self.estimate.values[every]

@@ -11,6 +11,7 @@ from typing import Any, Self
 from sqlglot import exp
 from tacit.errors import SqlError, SqlSyntaxError, UnknownNameError, UnsupportedSqlError
 
+from . import dialect
 from .batch import BatchReader
 from .catalog import Table
 from .names import MAIN, folded, nearest, spelled
@@ -180,9 +181,10 @@ class NameReader(ABC):
             except (SqlSyntaxError, UnsupportedSqlError, ValueError):
                 raise self.view_error(table, node) from None
             reader = type(self)(self.batch, statement, schema=table.path[0] if table.path else MAIN, memory=self.memory)
-            for call in list(statement.tree.find_all(exp.Anonymous)):
-                if str(call.this).lower() == "count_star":  # what DuckDB makes of count(*) in the text of a view
-                    call.replace(exp.Count(this=exp.Star()))
+            for call in list(statement.tree.find_all(exp.Anonymous, exp.ToDays)):
+                written = _as_typed(call)
+                if written is not None:
+                    call.replace(written)
             self.memory.views[table.key] = statement.tree, reader
         return self.memory.views[table.key]
 
@@ -191,6 +193,24 @@ class NameReader(ABC):
             UnsupportedSqlError, node, f"the view {table.name} does more than filter and project",
             "query the tables behind it",
         )  # fmt: skip
+
+
+def _as_typed(call: exp.Expr) -> exp.Expr | None:
+    """What DuckDB writes for count(*) and for an INTERVAL in the text of a view, as it was typed."""
+    name = "to_days" if isinstance(call, exp.ToDays) else str(call.this).lower()
+    if name == "count_star":
+        return exp.Count(this=exp.Star())
+    unit = _INTERVALS.get(name)
+    amount = call.this if isinstance(call, exp.ToDays) else next(iter(call.expressions), None)
+    value = dialect.fold(dialect.write(amount)) if unit is not None and isinstance(amount, exp.Expr) else None
+    if value is None or not isinstance(value[0], int):
+        return None
+    return exp.Interval(this=exp.Literal.string(str(value[0])), unit=exp.Var(this=unit))
+
+
+_INTERVALS = {
+    f"to_{unit}": unit.upper() for unit in ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
+}
 
 
 def unwrapped(query: exp.Expr) -> exp.Expr:

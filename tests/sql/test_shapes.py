@@ -151,6 +151,7 @@ ANSWERED = [
     "SELECT count(*) FROM (SELECT pid, sum(ward) // 2 AS x FROM visits GROUP BY pid) WHERE x = 1",
     # the columns of public tables have the ranges of their values
     "SELECT sum(d.floor), avg(v.cost * d.floor) FROM visits v JOIN depts d USING (dept)",
+    "SELECT max(f), median(ward) FROM visits, (SELECT 1 AS f) t",
     # names as DuckDB has them
     "SELECT count_if(cost > 3), var_samp(cost), if(count(*) > 3, 1, 0), CAST(count(*) > 2 AS VARCHAR) FROM visits",
 ]
