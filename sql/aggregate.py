@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any
 
 from sqlglot import exp
@@ -21,7 +20,7 @@ from .catalog import Column
 from .cells import GroupedAggregate
 from .clamped import clamped, summands
 from .constants import is_constant
-from .declared import bounds, column_bounds
+from .declared import bounds, column_bounds, constant_moment
 from .dialect import is_numeric, to_double
 from .domains import clamp
 from .from_clause import RelationReader
@@ -299,7 +298,7 @@ class AggregateReader:
     def _has_date(self, node: exp.Expr) -> bool:
         """Whether a constant side is a date: then this is the days between two dates."""
         sides = (bare(node.this), bare(node.expression))
-        return any(isinstance(self._scope.constant(side), date) for side in sides if is_constant(side))
+        return any(constant_moment(side, self._scope) is not None for side in sides)
 
     def _number(self, node: exp.Expr) -> float:
         value: Any = self._scope.constant(node)

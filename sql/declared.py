@@ -239,9 +239,18 @@ def _moments(node: exp.Expr, scope: Scope) -> tuple[date, date] | None:
         values = domain.values if isinstance(domain, Values) and domain.other is None else ()
         ends = [domain.min, domain.max] if isinstance(domain, Range) else list(values)
     else:
-        ends = [scope.constant(node)] if is_constant(node) else []
+        ends = [moment] if (moment := constant_moment(node, scope)) is not None else []
     moments = [end for end in ends if isinstance(end, date)]
     return (min(moments), max(moments)) if moments and len(moments) == len(ends) else None
+
+
+def constant_moment(node: exp.Expr, scope: Scope) -> date | None:
+    """The value of a constant date or moment; None for anything else, an INTERVAL among it."""
+    try:
+        value = scope.constant(node) if is_constant(node) else None
+    except SqlError:
+        return None
+    return value if isinstance(value, date) else None
 
 
 def _moment(value: date) -> exp.Expr:

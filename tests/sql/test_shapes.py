@@ -162,7 +162,7 @@ def test_answered(con: tacit.Connection, truth: duckdb.DuckDBPyConnection, sql: 
     assert check(con, truth, sql)
 
 
-@pytest.mark.parametrize("sql", ANSWERED)
+@pytest.mark.parametrize("sql", [sql for sql in ANSWERED if "n % 2" not in sql])  # 11.9999 % 2 is not 12 % 2
 def test_with_hardly_any_noise_the_answer_is_the_exact_one(con: tacit.Connection, sql: str) -> None:
     """What is computed after the release, and how it is kept in its range, is the same for noisy numbers."""
     (exact,) = tacit.testing.exact_answers(con, sql)
