@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,21 +18,29 @@ from tacit.errors import NotSupportedError, OperationalError
 
 from ...catalog import Table
 from ...derived import PublicQuery
+from ...product_scan import ProductScan
 from ...scan import Scan
 from ...scan_sets import joint_scans
 from ...source import Keep, SourceTable
-from ..duckdb.scan_sql import Stored, render_rows, render_values
+from ..duckdb.scan_sql import render_rows, render_values
 from ..duckdb.scanner import Scanner
 from ..duckdb.settings import needed, prepare
 from .catalog import PUBLIC, StoredTable, read_tables, source_tables
-from .rows import CopiedRows, Store, Wanted, wanted_by
-from .session import Sessions, all_rows, silenced
+from .pushdown import counted, pushed
+from .rows import CopiedRows, Rendering, Store, transfer, wanted_by
+from .session import RowReader, Sessions, all_rows, silenced
 from .types import MOST_TEXTS
 
 _UNREAD = "the tables in PostgreSQL could not be read to the end; nothing was released"
+_UNPLANNED = (
+    "PostgreSQL does not accept what this batch needs of it: the role may not read a column, or a limit of the server "
+    "is too low; nothing was charged\nhint: GRANT SELECT on the tables, or split the batch"
+)
 _IDENTITY = "SELECT oid::int8 FROM pg_database WHERE datname = current_database()"
 _CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 _MAY_ASK = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+_MOST_PASSES = 4
+"""So many scans of a table are counted one by one in PostgreSQL."""
 _SNAPSHOT = "SELECT pg_current_snapshot()::text"
 
 
@@ -47,6 +56,8 @@ class PostgresSource(Scanner):
     """The ledger has to be named: see docs/privacy.md."""
     memory: str | None = None
     main = PUBLIC
+    pushes_down = True
+    """Whether PostgreSQL counts what it can."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -86,10 +97,63 @@ class PostgresSource(Scanner):
         return self.count_all([scan], salt)[0]
 
     def count_all(self, scans: Sequence[Scan], salt: bytes) -> list[NDArray[np.int64]]:
-        """``count`` for several scans, all of one state of the database."""
-        read = [partial(render_rows, joint.rows, salt) for joint, _ in joint_scans(scans)]
-        with self._copied(read) as rows:
-            return rows.count_all(scans, salt)
+        """``count`` for several scans, all of one state of the database.
+
+        A few scans that PostgreSQL can count cost a pass over the table each; of more, the rows are brought over once.
+        """
+        statements = self._pushed(scans)
+        rest = [number for number in range(len(scans)) if number not in statements]
+        copied = [scans[number] for number in rest]
+        vectors: dict[int, NDArray[np.int64]] = {}
+        with self._read(self._renderings(copied, salt)) as (rows, reader):
+            for number, statement in statements.items():
+                vectors[number] = counted(scans[number], reader.table(statement))
+            vectors |= zip(rest, rows.count_all(copied, salt), strict=True)
+        return [vectors[number] for number in range(len(scans))]
+
+    def _renderings(self, scans: Sequence[Scan], salt: bytes) -> list[Rendering]:
+        return [partial(render_rows, joint.rows, salt) for joint, _ in joint_scans(scans)]
+
+    def _pushed(self, scans: Sequence[Scan]) -> dict[int, str]:
+        """The statements of the scans that PostgreSQL counts, by their numbers."""
+        if not self.pushes_down:
+            return {}
+        found = ((number, pushed(scan, self._tables.get(scan.table.key))) for number, scan in enumerate(scans))
+        statements = {number: statement for number, statement in found if statement is not None}
+        passes = Counter(scans[number].table.key for number in statements)
+        return {number: s for number, s in statements.items() if passes[scans[number].table.key] <= _MOST_PASSES}
+
+    def rehearse(self, scan: Scan | ProductScan) -> None:
+        """Run the scan on rows made of extreme values, and let PostgreSQL plan what it will be asked; reads no row."""
+        super().rehearse(scan)
+        if isinstance(scan, Scan):
+            self._plan([scan])
+
+    def rehearse_all(self, scans: Sequence[Scan]) -> None:
+        """The same for what ``count_all`` runs."""
+        super().rehearse_all(scans)
+        self._plan(scans)
+
+    def rehearse_values(self, scan: Scan) -> None:
+        """The same for what ``values`` runs."""
+        super().rehearse_values(scan)
+        self._explain(self._transfers([partial(render_values, scan, bytes(32))]))
+
+    def _plan(self, scans: Sequence[Scan]) -> None:
+        statements = self._pushed(scans)
+        rest = [scan for number, scan in enumerate(scans) if number not in statements]
+        self._explain([*statements.values(), *self._transfers(self._renderings(rest, bytes(32)))])
+
+    def _transfers(self, renderings: Sequence[Rendering]) -> list[str]:
+        return [
+            transfer(table, self._tables[key], columns)[0] for key, (table, columns) in wanted_by(renderings).items()
+        ]
+
+    def _explain(self, statements: Sequence[str]) -> None:
+        """What fails here would fail for any rows: permissions, row-level security, limits of the server."""
+        with silenced(_UNPLANNED), self._sessions.catalog() as cursor:
+            for statement in statements:
+                cursor.execute(f"EXPLAIN {statement}")
 
     def values(self, scan: Scan, salt: bytes, keep: Keep) -> list[Any]:
         """The values of the scan's one column whose counts of units ``keep`` lets pass."""
@@ -111,17 +175,21 @@ class PostgresSource(Scanner):
         return self._copied([lambda stored: stored(table, list(columns))])
 
     @contextmanager
-    def _copied(self, renderings: Sequence[Callable[[Stored], str]]) -> Iterator[CopiedRows]:
-        """A copy of what some statements read, as of one transaction."""
-        wanted: Wanted = wanted_by(renderings)
-        with self._store.cursor() as cursor:
-            rows = CopiedRows(cursor, self._public)
-            with silenced(_UNREAD), self._sessions.rows() as reader:
-                try:
-                    rows.bring(reader, self._tables, wanted)
-                except duckdb.Error:  # what the stream of rows raises comes through DuckDB
-                    raise OperationalError(_UNREAD) from None
+    def _copied(self, renderings: Sequence[Rendering]) -> Iterator[CopiedRows]:
+        with self._read(renderings) as (rows, _):
             yield rows
+
+    @contextmanager
+    def _read(self, renderings: Sequence[Rendering]) -> Iterator[tuple[CopiedRows, RowReader]]:
+        """A copy of what some statements read, and the transaction that it was read in."""
+        wanted = wanted_by(renderings)
+        with self._store.cursor() as cursor, silenced(_UNREAD), self._sessions.rows() as reader:
+            rows = CopiedRows(cursor, self._public)
+            try:
+                rows.bring(reader, self._tables, wanted)
+            except duckdb.Error:  # what the stream of rows raises comes through DuckDB
+                raise OperationalError(_UNREAD) from None
+            yield rows, reader
 
     @contextmanager
     def _cursor(self, scan: Scan | None = None) -> Iterator[duckdb.DuckDBPyConnection]:

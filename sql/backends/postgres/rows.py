@@ -26,11 +26,13 @@ from ..duckdb.text import quote
 from .catalog import StoredTable
 from .session import RowReader
 
+Rendering = Callable[[Stored], str]
+"""Writes a statement, once it is told where the rows are."""
 Wanted = dict[tuple[str, ...], tuple[Table, set[str]]]
 """Tables by key, each with the names of the columns that are read of it."""
 
 
-def wanted_by(renderings: Iterable[Callable[[Stored], str]]) -> Wanted:
+def wanted_by(renderings: Iterable[Rendering]) -> Wanted:
     """The stored columns that some statements read, found by writing the statements."""
     wanted: Wanted = {}
 
