@@ -154,6 +154,8 @@ class PostgresSource(Scanner):
         with silenced(_UNPLANNED), self._sessions.catalog() as cursor:
             for statement in statements:
                 cursor.execute(f"EXPLAIN {statement}")
+        with silenced(_UNPLANNED), self._sessions.rows():  # after the charge, a connection is there to read with
+            pass
 
     def values(self, scan: Scan, salt: bytes, keep: Keep) -> list[Any]:
         """The values of the scan's one column whose counts of units ``keep`` lets pass."""

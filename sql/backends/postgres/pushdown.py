@@ -39,6 +39,8 @@ from .types import LONGEST_TEXT, Travel
 
 _EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a whole number below 2^53 divided by a power of ten below 2^53: rounded once."""
+_MANY = 9
+"""From so many cuts on, a number's region is looked up."""
 _GREATEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1)
 _AFTER_PYTHON = "10000-01-01 00:00:00"
@@ -70,14 +72,22 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
         shares = [f"{_share(summed, stored)} AS f{i}" for i, summed in enumerate(scan.summed)]
     except _General:
         return None
-    sums = [corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
+    sums = _sums(len(shares))
     capped = [f"least({total}, {_GREATEST})::int8 AS s{i}" for i, total in enumerate(sums)]
     rows = f"{quote(stored.schema)}.{quote(stored.name)}"
-    if shares:  # OFFSET keeps PostgreSQL from computing each share again for every corner
-        rows = f"(SELECT {place} AS k, {', '.join(shares)} FROM {rows} OFFSET 0) AS r"  # noqa: S608
-        place = "k"
+    if shares:
+        rows, place = f"(SELECT {place} AS k, {', '.join(shares)} FROM {rows}) AS r", "k"  # noqa: S608
     group = " GROUP BY 1" if scan.regions else ""
     return f"SELECT {place} AS k, {', '.join(capped)} FROM {rows}{group}"  # noqa: S608
+
+
+def _sums(shares: int) -> list[str]:
+    """The sum in every corner of the clamps; of one clamp, the lower end has what the upper one leaves."""
+    if not shares:
+        return ["count(*)"]
+    if shares == 1:
+        return [f"coalesce(count(*)::numeric * {UNIT} - sum(f0), 0)", "coalesce(sum(f0), 0)"]
+    return [corner_sql(corner, shares) for corner in range(1 << shares)]
 
 
 def counted(scan: Scan, groups: pa.Table) -> NDArray[np.int64]:
@@ -102,14 +112,31 @@ def _region(regions: Regions, stored: StoredTable) -> str:
     travel, value = _value(regions.column, stored)
     pieces = list(regions.region_of_piece)
     kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
-    tests = [_at_or_after(value, regions.column.type, regions.cuts[i]) for i in kept]
-    number = _tree(tests, [*(pieces[i] for i in kept), pieces[-1]])
+    cuts, pieces = [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
+    number = _bucket(value, travel.type, cuts, pieces)
+    if number is None:
+        number = _tree([_at_or_after(value, regions.column.type, cut) for cut in cuts], pieces)
     null = regions.null_region
     if number == str(null):
         return number
     if travel.type.startswith("DECIMAL"):  # NaN is NULL
         return f"CASE WHEN {_FINITE.format(value)} THEN {number} ELSE {null} END"
     return f"CASE WHEN {value} IS NULL THEN {null} ELSE {number} END"
+
+
+def _bucket(value: str, type_: str, cuts: Sequence[Cut], pieces: Sequence[int]) -> str | None:
+    """The piece that a number lies in, looked up among many cuts; None where a tree is as good, or a cut is NaN."""
+    if len(cuts) < _MANY or type_ not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
+        return None
+    base, order = ("float8" if type_ in ("FLOAT", "DOUBLE") else "int8"), ordering(type_)
+    assert order is not None
+    ends = [order.value(cut) for cut in cuts]
+    if any(math.isnan(end) for end in ends):  # PostgreSQL looks NaN up as a value, not as an end
+        return None
+    piece = f"width_bucket({value}::{base}, '{{{','.join(map(repr, ends))}}}'::{base}[])"
+    if list(pieces) == list(range(len(pieces))):
+        return piece
+    return f"('{{{','.join(map(str, pieces))}}}'::int4[])[1 + {piece}]"
 
 
 def _tree(tests: Sequence[str], pieces: Sequence[int]) -> str:
