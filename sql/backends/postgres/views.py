@@ -29,7 +29,12 @@ _SAME = (
     exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Cast, exp.DataType,
 )  # fmt: skip
 _TEXT = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR)
+_WHOLE = (
+    exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT, exp.DataType.Type.DECIMAL,
+)  # fmt: skip
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WRITTEN = {
+    exp.DataType.Type.DOUBLE: _NUMBER,
     exp.DataType.Type.DATE: re.compile(r"\d{4}-\d\d-\d\d"),
     exp.DataType.Type.TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
 }
@@ -46,6 +51,7 @@ def duckdb_view(text: str, types: Types) -> str:
         tree = sqlglot.parse_one(text.strip().removesuffix(";"), read="postgres")
         if not isinstance(tree, exp.Select) or tree.args.get("distinct") or len(list(tree.find_all(exp.Select))) > 1:
             return UNREADABLE
+        _unwrap_joins(tree)
         reader = _Reader(tree, types)
         return reader.read().sql("duckdb", comments=False)
     except (SqlglotError, _Different, RecursionError):
@@ -79,7 +85,12 @@ class _Reader:
     def _rewritten(self, node: exp.Expr) -> exp.Expr:
         """IN as PostgreSQL writes it, and casts that change nothing."""
         if isinstance(node, exp.EQ) and isinstance(node.expression, exp.Any):
-            return exp.In(this=node.this, expressions=_listed(node.expression.this))
+            parts = [part.transform(self._rewritten) for part in _listed(node.expression.this)]
+            return exp.In(this=node.this.transform(self._rewritten), expressions=parts)
+        if isinstance(node, exp.Cast) and node.to.this in _WHOLE:
+            inner = node.this.unnest()
+            if isinstance(inner, exp.Literal) and _NUMBER.fullmatch(inner.this):
+                return exp.Literal.number(inner.this)
         if isinstance(node, exp.Cast) and node.to.this in (*_TEXT, exp.DataType.Type.BPCHAR):
             inner = node.this.unnest()
             if isinstance(inner, exp.Literal) and inner.is_string:
@@ -112,6 +123,22 @@ class _Reader:
         if isinstance(inner, exp.Column):
             return any(type_ == "VARCHAR" or type_.startswith("ENUM(") for type_ in self._types(inner))
         return False
+
+
+def _unwrap_joins(tree: exp.Select) -> None:
+    """PostgreSQL writes FROM ((a JOIN b ON …) JOIN c ON …); without the parentheses it is the same."""
+    key = "from_" if "from_" in tree.args else "from"
+    clause = tree.args.get(key)
+    joins: list[exp.Expr] = []
+    node = clause.this if clause is not None else None
+    while isinstance(node, exp.Subquery):
+        joins = [*(node.args.get("joins") or ()), *joins]
+        node = node.this
+    if clause is not None and isinstance(node, exp.Table):
+        joins = [*(node.args.get("joins") or ()), *joins]
+        node.set("joins", None)
+        clause.set("this", node)
+        tree.set("joins", [*joins, *(tree.args.get("joins") or ())])
 
 
 def _listed(node: exp.Expr) -> list[exp.Expr]:
