@@ -24,7 +24,7 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> Source:
 
 def _open_postgres(url: str) -> Source:
     try:
-        from .postgres.database import open_postgres
+        from .postgres.server import open_postgres
     except ImportError:
         raise OperationalError("the drivers for PostgreSQL are missing\nhint: pip install 'tacit[postgres]'") from None
     return open_postgres(url)

@@ -13,6 +13,7 @@ from support.postgres_server import NoServer, server
 _NUMBERS = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker runs them all, because each worker would start a server."""
     for item in items:

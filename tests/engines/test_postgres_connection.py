@@ -13,7 +13,7 @@ import tacit
 import tacit.testing
 from tacit.sql import open_source
 from tacit.sql.backends.opening import _open_postgres
-from tacit.sql.backends.postgres.session import RowReader
+from tacit.sql.backends.postgres.sessions import RowReader
 
 SCHEMA = """
 CREATE TYPE ward AS ENUM ('surgery', 'eye');
@@ -299,7 +299,7 @@ def test_another_encoding_is_refused(new_database: Callable[..., str]) -> None:
 
 
 def test_missing_drivers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tacit.sql.backends.postgres.database", None)
+    monkeypatch.setitem(__import__("sys").modules, "tacit.sql.backends.postgres.server", None)
     with pytest.raises(tacit.OperationalError, match=r"tacit\[postgres\]"):
         _open_postgres("postgresql://localhost/x")
 

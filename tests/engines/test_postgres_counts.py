@@ -50,6 +50,7 @@ def check(engines: Engines, workload: Workload) -> None:
 def opened(database: duckdb.DuckDBPyConnection, url: str) -> Iterator[tuple[Source, Source]]:
     mirror(database, url)
     sources = open_source(database), open_source(url)
+    sources[1].schema()
     yield sources
     for source in sources:
         source.close()
@@ -103,7 +104,6 @@ def golden(new_database: Callable[[], str]) -> Iterator[Engines]:
             INSERT INTO patients SELECT r % 19, ['f', 'm', NULL][1 + r % 3] FROM range(25) AS t(r);
         """)
         for first, second in opened(database, new_database()):
-            second.schema()
             yield Engines(first, second, CATALOG)
 
 

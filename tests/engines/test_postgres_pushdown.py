@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from tacit.errors import TypeMismatchError
 from tacit.sql import Catalog, Column, Range, Table, compile_batch
-from tacit.sql.backends.postgres.database import PostgresSource, open_postgres
 from tacit.sql.backends.postgres.pushdown import pushed
+from tacit.sql.backends.postgres.server import PostgresSource, open_postgres
 
 SALT = b"salt"
 COLUMNS = {

@@ -10,11 +10,11 @@ both give the same integers:
 
 The files:
 
-- ``types``: which type of PostgreSQL is which of DuckDB's, and how its values travel: all of them, without an error;
-- ``catalog``: tables, columns, constraints and views as ``pg_catalog`` has them;
+- ``travel``: which type of PostgreSQL is which of DuckDB's, and how its values travel: all of them, without an error;
+- ``stored_tables``: tables, columns, constraints and views as ``pg_catalog`` has them;
 - ``views``: the text of a view in DuckDB's SQL, where it means the same;
-- ``session``: connections, the settings that change what SQL means, transactions that only read;
+- ``sessions``: connections, the settings that change what SQL means, transactions that only read;
 - ``rows``: moving rows into a DuckDB, and the scans that run there;
 - ``pushdown``: scans that PostgreSQL counts;
-- ``database``: all of it as a ``tacit.sql.source.Source``.
+- ``server``: all of it as a ``tacit.sql.source.Source``.
 """

@@ -34,8 +34,8 @@ from ...scan import UNIT, Scan, SummedColumn
 from ..duckdb.lines import ordering
 from ..duckdb.scan_sql import corner_sql
 from ..duckdb.text import literal, quote
-from .catalog import StoredTable
-from .types import LONGEST_TEXT, Travel
+from .stored_tables import StoredTable
+from .travel import LONGEST_TEXT, Travel
 
 _EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a whole number below 2^53 divided by a power of ten below 2^53: rounded once."""

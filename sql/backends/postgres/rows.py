@@ -23,8 +23,8 @@ from ..duckdb.scanner import Scanner
 from ..duckdb.scratch import SAFE_CONFIG, lock
 from ..duckdb.settings import needed, prepare
 from ..duckdb.text import quote
-from .catalog import StoredTable
-from .session import RowReader
+from .sessions import RowReader
+from .stored_tables import StoredTable
 
 Rendering = Callable[[Stored], str]
 """Writes a statement, once it is told where the rows are."""

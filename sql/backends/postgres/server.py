@@ -25,11 +25,11 @@ from ...source import Keep, SourceTable
 from ..duckdb.scan_sql import render_rows, render_values
 from ..duckdb.scanner import Scanner
 from ..duckdb.settings import needed, prepare
-from .catalog import PUBLIC, StoredTable, read_tables, source_tables
 from .pushdown import counted, pushed
 from .rows import CopiedRows, Rendering, Store, transfer, wanted_by
-from .session import RowReader, Sessions, all_rows, silenced
-from .types import MOST_TEXTS
+from .sessions import RowReader, Sessions, all_rows, silenced
+from .stored_tables import PUBLIC, StoredTable, read_tables, source_tables
+from .travel import MOST_TEXTS
 
 _UNREAD = "the tables in PostgreSQL could not be read to the end; nothing was released"
 _UNPLANNED = (

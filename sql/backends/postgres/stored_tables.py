@@ -16,8 +16,8 @@ from typing import Any
 from ...check_constraints import Bounds, check_ranges
 from ...names import MAIN, folded, spelled
 from ...source import SourceColumn, SourceTable
-from .session import Sessions, all_rows
-from .types import Travel, base_travel, enum_travel
+from .sessions import Sessions, all_rows
+from .travel import Travel, base_travel, enum_travel
 from .views import duckdb_view
 
 PUBLIC = "public"
