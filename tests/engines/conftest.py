@@ -13,14 +13,6 @@ from support.postgres_server import NoServer, server
 _NUMBERS = itertools.count()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs them all, because each worker would start a server."""
-    for item in items:
-        if "engines" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("postgres"))
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of the server."""
