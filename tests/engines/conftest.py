@@ -1,4 +1,4 @@
-"""A PostgreSQL server for all tests of this folder, and databases in it."""
+"""A PostgreSQL server for the tests of this folder (one for each worker), and databases in it."""
 
 from __future__ import annotations
 

@@ -15,8 +15,6 @@ from tacit.sql import open_source
 from tacit.sql.backends.opening import _open_postgres
 from tacit.sql.backends.postgres.sessions import RowReader
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one worker runs them all: each would start a server
-
 SCHEMA = """
 CREATE TYPE ward AS ENUM ('surgery', 'eye');
 CREATE DOMAIN share AS numeric(5, 2) CHECK (VALUE >= 0 AND VALUE <= 100);

@@ -21,8 +21,6 @@ from support.random_sql import query
 from tacit.errors import LimitError, TypeMismatchError, UnknownNameError
 from tacit.sql import Catalog, Scan, Source, Workload, compile_batch, open_source
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one worker runs them all: each would start a server
-
 SALT = bytes(range(32))
 
 

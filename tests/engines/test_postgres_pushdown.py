@@ -14,8 +14,6 @@ from tacit.sql import Catalog, Column, Range, Table, compile_batch
 from tacit.sql.backends.postgres.pushdown import pushed
 from tacit.sql.backends.postgres.server import PostgresSource, open_postgres
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one worker runs them all: each would start a server
-
 SALT = b"salt"
 COLUMNS = {
     "b": "bool", "i2": "int2", "i4": "int4", "i8": "int8", "f4": "float4", "f8": "float8", "n": "numeric(12, 2)",

@@ -10,8 +10,6 @@ import pytest
 import tacit
 import tacit.testing
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one worker runs them all: each would start a server
-
 SCHEMA = """
 CREATE TYPE mood AS ENUM ('ok', 'sad');
 CREATE TABLE t (k int, x float8, n numeric(8, 2), s text, v varchar(9), c char(3), d date, ts timestamp, p bool,
