@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,6 +114,36 @@ def test_exact_answers(con: tacit.Connection) -> None:
     assert frame.iloc[:, 1].sum() == 40 * 3
     (frame,) = tacit.testing.exact_answers(con, "SELECT sum(value) FROM lab.results")
     assert frame.iloc[0, 0] == pytest.approx(sum(range(1, 51)), abs=1e-6)
+
+
+def test_an_untrusted_enum_is_a_text(url: str, tmp_path: Path) -> None:
+    con = tacit.connect(url, policy={"budget": {"epsilon": 1}}, ledger=tmp_path / "l")
+    visits = {column.name: column for column in con.catalog.table("visits").columns}  # type: ignore[union-attr]
+    assert visits["ward"].type == "VARCHAR" and visits["age"].domain is None
+    for condition in ("ward = 'eye'", "length(ward) = 3", "ward < 'f'"):
+        (frame,) = tacit.testing.exact_answers(con, f"SELECT count(*) FROM visits WHERE {condition}")
+        assert frame.iloc[0, 0] == 100
+    con.close()
+
+
+def test_an_enum_with_a_cast_of_its_own_is_left_out(url: str, run: Run) -> None:
+    run("""
+        CREATE FUNCTION f(ward) RETURNS text LANGUAGE sql AS $$ SELECT (1 / 0)::text $$;
+        CREATE CAST (ward AS text) WITH FUNCTION f(ward)
+    """)
+    source = open_source(url)
+    (visits,) = (table for table in source.schema() if table.name == "visits")
+    assert "ward" not in [column.name for column in visits.columns]
+    source.close()
+
+
+def test_nothing_is_left_on_disk(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    source = open_source(url)
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
+    source.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_discover(con: tacit.Connection) -> None:

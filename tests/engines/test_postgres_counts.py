@@ -131,6 +131,16 @@ def clinics(
             connection.close()
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT kind, count(*) FROM tests GROUP BY kind", "SELECT dept, avg(minutes) FROM calls GROUP BY dept",
+     "SELECT upper(city), count(*) FROM patients GROUP BY 1"],
+)  # fmt: skip
+def test_what_is_found(clinics: tuple[tacit.Connection, tacit.Connection], sql: str) -> None:
+    theirs, ours = (tacit.testing.exact_answers(con, sql, discover=True) for con in clinics)
+    pd.testing.assert_frame_equal(ours[0], theirs[0], obj=sql)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_shapes(clinics: tuple[tacit.Connection, tacit.Connection], seed: int) -> None:
     """Joins, subqueries, rows of units and results of results; no bound of the policy cuts a row away."""

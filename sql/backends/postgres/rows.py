@@ -6,8 +6,10 @@ however many rows there are; what DuckDB cannot hold it writes to a folder that 
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -50,8 +52,9 @@ class Store:
     """A DuckDB without tables. Rows are brought into temporary tables, which one cursor sees and which end with it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="tacit-")
-        settings = {"temp_directory": self._folder, "preserve_insertion_order": "false"}
+        folder = tempfile.mkdtemp(prefix="tacit-")
+        self._remove = weakref.finalize(self, _remove, folder, os.getpid())
+        settings = {"temp_directory": folder, "preserve_insertion_order": "false"}
         self._connection = duckdb.connect(":memory:", config={**SAFE_CONFIG, **settings})
         lock(self._connection)
 
@@ -62,7 +65,13 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove()
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove a folder, unless it is the parent process's."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class CopiedRows(Scanner):

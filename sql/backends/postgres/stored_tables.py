@@ -1,9 +1,10 @@
 """Tables, columns, constraints and views of a PostgreSQL database, as ``pg_catalog`` has them; no row is read.
 
 Left out, because reading them can fail or change for a reason that lies outside of the table: foreign tables and tables
-with a foreign part, materialized views, temporary tables, virtual generated columns. Left out, because they are read
-through another: partitions and tables that inherit. Left out, because the role may not read them: columns and tables
-without SELECT. Names that differ in case only are left out too: a batch could not tell them apart.
+with a foreign part, materialized views, temporary tables, virtual generated columns, enums with a cast of their own.
+Left out, because they are read through another: partitions and tables that inherit. Left out, because the role may not
+read them: columns and tables without SELECT. Names that differ in case only are left out too: a batch could not tell
+them apart.
 """
 
 from __future__ import annotations
@@ -47,7 +48,11 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated IN ('', 's') AND {_
 ORDER BY a.attrelid, a.attnum
 """  # noqa: S608
 _DOMAINS = "SELECT oid::int8, typbasetype::int8, typtypmod FROM pg_type WHERE typtype = 'd'"
-_LABELS = "SELECT enumtypid::int8, enumlabel::text FROM pg_enum ORDER BY enumtypid, enumsortorder"
+_LABELS = """
+SELECT enumtypid::int8, enumlabel::text FROM pg_enum AS e
+WHERE NOT EXISTS (SELECT FROM pg_cast AS c WHERE c.castsource = e.enumtypid AND c.casttarget = 'text'::regtype)
+ORDER BY enumtypid, enumsortorder
+"""
 _CONSTRAINTS = """
 SELECT conrelid::int8, contypid::int8, contype::text, conkey, pg_get_expr(conbin, conrelid)
 FROM pg_constraint WHERE contype IN ('c', 'p') AND convalidated AND NOT (contype = 'c' AND connoinherit)

@@ -122,6 +122,8 @@ def base_travel(oid: int, modifier: int) -> Travel | None:
 
     >>> base_travel(23, -1).type, base_travel(1700, (10 << 16 | 2) + 4).type, base_travel(1700, -1).type
     ('INTEGER', 'DECIMAL(10,2)', 'DOUBLE')
+    >>> base_travel(1700, (39 << 16 | 2) + 4).type, base_travel(1700, (3 << 16 | 2046) + 4).type, base_travel(114, -1)
+    ('DOUBLE', 'DOUBLE', None)
     """
     return _numeric(modifier) if oid == _NUMERIC else _BASE.get(oid)
 
