@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from tacit import errors
 
-TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS / "sql"), str(TESTS)]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sql"))
 import hostile
 import test_hostile
 import tpch
