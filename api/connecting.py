@@ -40,10 +40,12 @@ def connect(
 ) -> Connection:
     """Open a database for private answers.
 
-    ``database`` is the path of a DuckDB, parquet or csv file, or an open DuckDB connection; it is only read.
+    ``database`` is the path of a DuckDB, parquet or csv file, an open DuckDB connection, or the URL of a PostgreSQL
+    database (``postgresql://user@host/name``); it is only read.
     ``policy`` is a TOML file or a dict of the same shape; without one the schema is the policy. ``epsilon`` and
     ``delta`` cap what may ever be spent, unless the policy or an existing ledger says less. The ledger lies
-    next to the database (``ledger=`` puts it elsewhere) and is shared by everyone who opens it. ``spend`` is
+    next to the database (``ledger=``, or ``ledger`` under the policy's ``[budget]``, puts it elsewhere; a PostgreSQL
+    database needs one of the two) and is shared by everyone who opens it. ``spend`` is
     the ε of a call that names none.
     """
     if ledger is not None and analyst is not None:
@@ -54,6 +56,7 @@ def connect(
     if ledger is not None and not isinstance(ledger, (str, os.PathLike)):
         raise InterfaceError("ledger= must be the path of a file\nhint: leave it out, and it lies next to the database")
     rules = load_policy(policy)
+    books = _books(rules, ledger, analyst, is_file=not isinstance(policy, Mapping))
     _check_analyst(rules, analyst)
     asked = Cap(None if epsilon is None else to_epsilon(epsilon), None if delta is None else to_delta(delta))
     stated, bound = _caps(rules, asked)
@@ -65,11 +68,12 @@ def connect(
     try:
         catalog = build_catalog(rules, source)
         terms = terms_of(rules, catalog=catalog, may_begin=analyst is None or policy is not None)
-        access = LedgerAccess(_store(source, ledger), stated, bound, analyst, rules.analysts, rules.accounting, terms)
+        store = _store(source, books)
+        access = LedgerAccess(store, stated, bound, analyst, rules.analysts, rules.accounting, terms)
     except BaseException:
         source.close()
         raise
-    plans = Plans(folder_for(_place(source, ledger)))
+    plans = Plans(folder_for(_place(source, books)))
     session = Session(source, catalog, rules.limits, access, Pricer(plans))
     return Connection(session, each if each is not None else rules.spend)
 
@@ -104,17 +108,39 @@ def _caps(policy: Policy, asked: Cap) -> tuple[Cap, Cap]:
     return whole, Cap(asked.epsilon or whole.epsilon, whole.delta if asked.delta is None else asked.delta)
 
 
-def _place(source: Source, ledger: str | os.PathLike[str] | None) -> Path | None:
+def _books(policy: Policy, ledger: str | os.PathLike[str] | None, analyst: str | None, *, is_file: bool) -> Path | None:
+    """The ledger that somebody named; None where nobody did."""
+    if policy.ledger is None:
+        return None if ledger is None else Path(ledger)
+    if analyst is not None and not is_file:
+        raise PolicyError(
+            f"{policy.origin}: budget.ledger cannot be chosen in a dict together with analyst=: an analyst does not "
+            "choose the books\nhint: write it into the curator's policy file, and give the path of that"
+        )
+    if ledger is not None and Path(ledger).resolve() != policy.ledger.resolve():
+        raise PolicyError(
+            f"{policy.origin}: budget.ledger names one ledger, and ledger= another; two would be two budgets\n"
+            "hint: leave ledger= out"
+        )
+    return policy.ledger.resolve()
+
+
+def _place(source: Source, books: Path | None) -> Path | None:
     """The file of the ledger; None for one in memory."""
-    if ledger is not None:
-        return Path(ledger)
+    if books is not None:
+        return books
     if source.path is not None:  # resolved, because a link to the database must not be a second budget over its rows
         return Path(f"{source.path.resolve()}.ledger")
+    if source.memory is None:
+        raise PolicyError(
+            "a database that others share has no place beside it for the ledger, which must be the same for everyone\n"
+            'hint: write ledger = "/path/of/name.ledger" under [budget] in the policy, or give ledger= as the curator'
+        )
     return None
 
 
-def _store(source: Source, ledger: str | os.PathLike[str] | None) -> Store:
-    place = _place(source, ledger)
+def _store(source: Source, books: Path | None) -> Store:
+    place = _place(source, books)
     if place is None:
         return _memory_store(source.memory or "")
 

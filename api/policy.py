@@ -46,6 +46,8 @@ class Policy:
     """``None`` when there is no such section, and then anyone may ask."""
     tables: Mapping[str, TablePolicy] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    ledger: Path | None = None
+    """Where the ledger is; ``None`` where nothing was said, and then it lies beside the database."""
     origin: str = "policy"
     """What error messages call it: the file's name."""
 
@@ -64,10 +66,10 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | None) -> Po
     if policy is None:
         return Policy(trust_schema=True)
     if isinstance(policy, Mapping):
-        return _policy(policy, "policy")
+        return _policy(policy, "policy", None)
     if isinstance(policy, (str, os.PathLike)):
         path = Path(policy)
-        return _policy(_read_toml(path), path.name)
+        return _policy(_read_toml(path), path.name, path.parent)
     raise PolicyError(f"policy: expected the path of a TOML file or a dict of the same shape, not {kind(policy)}")
 
 
@@ -99,10 +101,10 @@ def _toml_message(name: str, text: str, reason: str) -> str:
     )
 
 
-def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
-    """Check the whole, section by section."""
+def _policy(raw: Mapping[str, Any], origin: str, folder: Path | None) -> Policy:
+    """Check the whole, section by section; ``folder`` is where the file lies."""
     top = Section(raw, origin, "", ("trust_schema", "accounting", "budget", "analysts", "tables", "limits"))
-    budget = top.inner("budget", ("epsilon", "delta", "spend"))
+    budget = top.inner("budget", ("epsilon", "delta", "spend", "ledger"))
     if "budget" in top and "epsilon" not in budget:
         budget.refuse("epsilon", "is missing", "write epsilon = 1.0 under [budget]")
     rule = top.get("accounting")
@@ -121,11 +123,22 @@ def _policy(raw: Mapping[str, Any], origin: str) -> Policy:
         accounting=rule,
         budget=_cap(budget),
         spend=budget.epsilon("spend"),
+        ledger=_ledger(budget, folder),
         analysts=analysts,
         tables={name: read_table(tables, name) for name in tables.entries},
         limits=_limits(top.inner("limits", Limits)),
         origin=origin,
     )
+
+
+def _ledger(budget: Section, folder: Path | None) -> Path | None:
+    """The path of the ledger, which a file names as seen from itself."""
+    path = budget.get("ledger")
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        budget.refuse("ledger", f"must be the path of a file, not {show(path)}", 'write ledger = "visits.ledger"')
+    return (folder or Path()) / path
 
 
 def _cap(section: Section) -> Cap:

@@ -38,6 +38,7 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
     catalog = Catalog(
         tuple(declared_table(declared.get(t.name, TablePolicy()), t, policy.origin) for t in schema),
         source.read_public,
+        source.main,
     )
     check_different([table.key for table in catalog.tables], "two tables")
     return with_unit_paths(catalog, declared, policy.origin)
@@ -77,4 +78,4 @@ def with_versions(catalog: Catalog, source: Source, declared: Mapping[str, str],
     now = {table.key: table for table in tables}
     paths = [table.unit_path and tuple(replace(s, table=now[s.table.key]) for s in table.unit_path) for table in tables]
     dated = tuple(replace(table, unit_path=path) for table, path in zip(tables, paths, strict=True))
-    return Catalog(dated, source.read_public)
+    return replace(catalog, tables=dated)

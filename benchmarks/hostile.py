@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 
 from tacit import errors
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sql"))
-import conftest
 import hostile
 import test_hostile
 import tpch
+from support.awkward import AWKWARD
 
 LIMIT = 1.0
 """Seconds of processor time, that of the search for a strategy included."""
@@ -25,7 +26,7 @@ LIMIT = 1.0
 
 def main() -> int:
     corpora = {
-        "hostile": (conftest.AWKWARD, test_hostile.POLICY, hostile.statements()),
+        "hostile": (AWKWARD, test_hostile.POLICY, hostile.statements()),
         "TPC-H": (tpch.SCHEMA, tpch.POLICY, list(tpch.QUERIES)),
     }
     slow = 0

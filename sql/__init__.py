@@ -27,7 +27,7 @@ The files in the order in which a batch meets them:
     dialect, backends           the engine: its SQL, its types, its rows (source)
 """
 
-from .backends.duckdb.database import open_source
+from .backends.opening import open_source
 from .catalog import Catalog, Column, Range, Table, Values
 from .compile import compile_batch
 from .parse import Limits

@@ -163,6 +163,8 @@ class Catalog:
     tables: tuple[Table, ...] = field(default=())
     read_public: Callable[[PublicQuery], list[tuple[Any, ...]]] | None = field(default=None, compare=False, repr=False)
     """The rows of a query over public tables, where a database is at hand."""
+    main: str = "main"
+    """What the database calls the schema whose tables go by their bare name."""
 
     @cached_property
     def _by_name(self) -> dict[str, Table]:
@@ -177,8 +179,9 @@ class Catalog:
         return self._by_name.get(folded(name))
 
     def at(self, schema: str, name: str) -> Table | None:
-        """A table by its place in the database; an empty schema is the main one."""
-        return self._by_key.get((folded(schema) or "main", folded(name)))
+        """A table by its place in the database; an empty schema is the main one, which the database may call so too."""
+        place = folded(schema)
+        return self._by_key.get(("main" if place in ("", self.main) else place, folded(name)))
 
     @cached_property
     def labels(self) -> tuple[str, str]:

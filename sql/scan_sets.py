@@ -174,7 +174,7 @@ def _accumulate(sums: Integers, place: Integers, weights: Integers | None) -> No
 
 
 def _corners(shares: Sequence[Integers]) -> Iterator[Integers]:
-    """What each row adds to each corner of the box of clamps, as ``scan_sql._corner_sql`` has it."""
+    """What each row adds to each corner of the box of clamps, as ``scan_sql.corner_sql`` has it."""
     count = len(shares)
     for corner in range(1 << count):
         raised = [share for i, share in enumerate(shares) if corner >> (count - 1 - i) & 1]

@@ -62,7 +62,9 @@ class Source(Protocol):
     """Where the rows are. ``count``, ``count_all`` and ``values`` are the only methods that read one."""
 
     path: Path | None
-    """The file beside which the ledger lies; None when the data lives in memory."""
+    """The file beside which the ledger lies; None where there is none."""
+    main: str
+    """What the database calls the schema whose tables go by their bare name; in ``SourceTable.path`` it is ``main``."""
 
     def schema(self) -> tuple[SourceTable, ...]:
         """Names and types of all tables; reads no row."""
@@ -70,7 +72,7 @@ class Source(Protocol):
 
     @property
     def memory(self) -> str | None:
-        """The identity of a database that lives in memory; None where ``path`` is one."""
+        """The identity of a database that lives in memory; None where ``path`` is one, and where others share it."""
         ...
 
     def version(self, key: bytes) -> str:

@@ -206,6 +206,8 @@ def test_a_column_named_like_an_expression_is_another_column(opened: Open) -> No
 class _Twins:
     """A source that, unlike DuckDB, has two columns of one name."""
 
+    main = "main"
+
     def __init__(self, tables: tuple[SourceTable, ...]) -> None:
         self._tables = tables
 

@@ -101,6 +101,8 @@ BAD = [
     (("budget", "delta", 1.0), "budget.delta", "delta = 1e-9"),
     (("budget", "spend", 0.0), "budget.spend", "spend = 1.0"),
     (("budget", 3.0), "budget", "[budget]"),
+    (("budget", "ledger", 3), "budget.ledger", 'ledger = "visits.ledger"'),
+    (("budget", "ledger", ""), "budget.ledger", 'ledger = "visits.ledger"'),
     (("budget", {"delta": 1e-9}), "budget.epsilon", "epsilon = 1.0"),
     (("accounting", "rdp"), "accounting", 'accounting = "sum"'),
     (("trust_schema", "yes"), "trust_schema", "trust_schema = true"),
@@ -256,3 +258,26 @@ def test_a_bad_policy_leaves_no_ledger(clinic: Path, connect: Connect) -> None:
     with pytest.raises(PolicyError):
         connect(policy={"budget": {"epsilon": -1}})
     assert sorted(p.name for p in clinic.parent.iterdir()) == ["clinic.duckdb"]
+
+
+def test_a_ledger_is_named_as_seen_from_the_policy(tmp_path: Path, connect: Connect) -> None:
+    (tmp_path / "books").mkdir()
+    path = tmp_path / "clinic.toml"
+    path.write_text('[budget]\nepsilon = 1.0\nledger = "books/clinic.ledger"\n')
+    assert load_policy(path).ledger == tmp_path / "books" / "clinic.ledger"
+    connect(policy=path, analyst="ana").answer("SELECT count(*) FROM visits", epsilon=0.25)
+    assert (tmp_path / "books" / "clinic.ledger").exists()
+    assert connect(policy=path).budget.spent.epsilon == Decimal("0.25")
+    assert connect(policy=path, ledger=tmp_path / "books" / "clinic.ledger").budget.spent.epsilon == Decimal("0.25")
+
+
+def test_two_ledgers_are_refused(tmp_path: Path, connect: Connect) -> None:
+    policy = {"budget": {"epsilon": 1.0, "ledger": str(tmp_path / "one")}}
+    with pytest.raises(PolicyError, match=r"budget\.ledger[\s\S]*leave ledger= out"):
+        connect(policy=policy, ledger=tmp_path / "two")
+    assert connect(policy=policy).budget.spent.epsilon == 0
+
+
+def test_an_analyst_chooses_no_ledger_by_a_dictionary(tmp_path: Path, connect: Connect) -> None:
+    with pytest.raises(PolicyError, match=r"budget\.ledger[\s\S]*does not choose the books"):
+        connect(policy={"budget": {"epsilon": 1.0, "ledger": str(tmp_path / "mine")}}, analyst="ana")

@@ -7,10 +7,10 @@ Run ``python tests/sql/test_golden.py`` after a deliberate change and read the d
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
-from tacit.sql import Catalog, Column, Range, Table, Values, Workload, compile_batch
+from support.golden import CASES, CATALOG, GOLDEN
+from tacit.sql import Workload, compile_batch
 from tacit.sql.workload import (
     Arrangement,
     Computed,
@@ -23,49 +23,6 @@ from tacit.sql.workload import (
     Query,
     Ratio,
     Stacked,
-)
-
-HERE = Path(__file__).parent / "golden"
-CATALOG = Catalog(
-    (
-        Table(
-            "visits",
-            (
-                Column("patient", "INTEGER", False),
-                Column("state", "VARCHAR", True, Values(("NY", "NJ", "CA", "WA"), other="other")),
-                Column("age", "INTEGER", True, Range(0, 120)),
-                Column("income", "DOUBLE", True, Range(0.0, 250000.0)),
-                Column("day", "DATE", True),
-                Column("urgent", "BOOLEAN", True),
-                Column("mood", "ENUM('ok', 'sad')", False, Values(("ok", "sad"), complete=True)),
-            ),
-        ),
-        Table("wards", (Column("beds", "INTEGER", True, Range(1, 4)),)),
-        Table(
-            "hospitals",
-            (
-                Column("id", "INTEGER", False),
-                Column("city", "VARCHAR", True, Values(("Utica", "Troy"))),
-            ),
-            public=True,
-        ),
-        Table(
-            "stays",
-            (Column("pid", "INTEGER"), Column("nights", "INTEGER", True, Range(0, 30))),
-            privacy_unit="pid",
-            max_rows_per_unit=3,
-        ),
-        Table(
-            "patients",
-            (Column("pid", "INTEGER"), Column("sex", "VARCHAR", True, Values(("f", "m")))),
-            privacy_unit="pid",
-        ),
-        Table(
-            "minors",
-            (Column("state", "VARCHAR"), Column("age", "INTEGER")),
-            view="SELECT state, age FROM visits WHERE age < 18",
-        ),
-    )
 )
 
 
@@ -165,20 +122,10 @@ def combination(workload: Workload, row: int) -> str:
     return " + ".join(terms) or "0"
 
 
-def cases() -> dict[str, str]:
-    text = (HERE / "queries.sql").read_text()
-    parts = [part.split("\n", 1) for part in text.split("-- name: ")[1:]]
-    assert len({name.strip() for name, _ in parts}) == len(parts), "two queries have one name"
-    return {name.strip(): sql.strip() for name, sql in parts}
-
-
 def expected() -> dict[str, str]:
     """What the file says of every query: a line with the name, the lines of the result, an empty line."""
-    parts = ((HERE / "compiled.txt").read_text() + "\n").split("=== ")[1:]
+    parts = ((GOLDEN / "compiled.txt").read_text() + "\n").split("=== ")[1:]
     return {name: text.removesuffix("\n") for name, text in (part.split("\n", 1) for part in parts)}
-
-
-CASES = cases()
 
 
 def compiled(name: str) -> str:
@@ -203,5 +150,5 @@ def test_compiling_is_deterministic(name: str) -> None:
 
 
 if __name__ == "__main__":
-    (HERE / "compiled.txt").write_text("\n".join(f"=== {name}\n{compiled(name)}" for name in CASES))
+    (GOLDEN / "compiled.txt").write_text("\n".join(f"=== {name}\n{compiled(name)}" for name in CASES))
     sys.exit(0)

@@ -19,7 +19,7 @@ from tacit import errors
 sys.path.insert(0, str(Path(__file__).parent))
 import hostile
 import tpch
-from conftest import AWKWARD
+from support.awkward import AWKWARD
 
 sys.path.pop(0)
 

@@ -16,7 +16,7 @@ from tacit.errors import NotSupportedError, OperationalError
 
 from ...catalog import Table
 from ...check_constraints import check_ranges
-from ...names import folded, spelled
+from ...names import MAIN, folded, spelled
 from ...scan import Scan
 from ...source import ColumnTypes, SourceColumn, SourceTable
 from .files import READERS, File, open_file
@@ -80,6 +80,8 @@ def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
 
 class DuckDBSource(Scanner):
     """Rows in DuckDB. Every call opens a cursor, so that threads can share the source."""
+
+    main = MAIN
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
     """
     groups = [f"k{i}" for i in range(len(scan.regions))]
     shares = [f"f{i}" for i in range(len(scan.summed))]
-    sums = [_corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
+    sums = [corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
     capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
     tail = f" GROUP BY {', '.join(groups)}" if groups else ""
     return f"SELECT {', '.join([*groups, *capped])} FROM ({render_rows(scan, salt, stored)}){tail}"  # noqa: S608
@@ -222,7 +222,7 @@ def _share_sql(summed: SummedColumn) -> str:
     return f"CASE WHEN {value} >= {high} THEN {UNIT} WHEN {value} > {low} THEN {inside} ELSE 0 END"
 
 
-def _corner_sql(corner: int, count: int) -> str:
+def corner_sql(corner: int, count: int) -> str:
     """What a row adds to one corner of the box of clamps, summed over the rows.
 
     With the shares f sorted downwards, the point lies in the simplex whose corners raise the columns one by one in that

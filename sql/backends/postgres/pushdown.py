@@ -1,0 +1,231 @@
+"""Scans that PostgreSQL counts by itself, so that only cells travel.
+
+A scan is one of these when every row is a unit of its own, nothing is joined or computed, and every column is stored:
+then it is a number for each row and a GROUP BY.
+
+Guarantee. The integers are those that the general way gives, for every row:
+
+- a region's number is found by comparisons with constants. A comparison of stored values rounds nothing in either
+  engine; NaN is the greatest number in both, -0.0 equals 0.0 in both, an infinite day lies beyond all others in both,
+  and COLLATE "C" compares bytes, as tacit has DuckDB do;
+- a share of a clamp is the same chain of IEEE operations on DOUBLE: one subtraction, one multiplication, and rounding
+  half away from zero, which is written out because PostgreSQL rounds halves to even. What makes PostgreSQL raise where
+  DuckDB does not, a result below every DOUBLE or beyond, is excluded by comparisons that come first;
+- DECIMAL becomes DOUBLE with one rounding in both where it has at most 15 digits; longer ones are not summed here.
+
+No expression here can fail on a row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...catalog import Column
+from ...ordering import Cut
+from ...regions import Regions
+from ...scan import UNIT, Scan, SummedColumn
+from ..duckdb.lines import ordering
+from ..duckdb.scan_sql import corner_sql
+from ..duckdb.text import literal, quote
+from .stored_tables import StoredTable
+from .travel import LONGEST_TEXT, Travel
+
+_EXACT_DIGITS = 15
+"""A DECIMAL of so many digits is a whole number below 2^53 divided by a power of ten below 2^53: rounded once."""
+_MANY = 9
+"""From so many cuts on, a number's region is looked up."""
+_GREATEST = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1)
+_AFTER_PYTHON = "10000-01-01 00:00:00"
+_FINITE = "{0} > '-Infinity'::numeric AND {0} < 'Infinity'::numeric"
+_COMPARED = {
+    "SMALLINT", "INTEGER", "BIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
+}  # fmt: skip
+"""DuckDB's types whose order PostgreSQL has too; DECIMAL and ENUM besides."""
+
+
+class _General(Exception):
+    """Internal: the scan takes the general way."""
+
+
+def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
+    """The statement that counts a scan in PostgreSQL; None where it takes the general way.
+
+    It returns a group's place in the grid of regions, and its sum in every corner of the clamps.
+    """
+    table = scan.table
+    if stored is None or stored.view is not None or table.rows is not None or table.privacy_unit is not None:
+        return None
+    if scan.private or scan.joins or any(regions.numbered for regions in scan.regions):
+        return None
+    if any(column.expression or column.label for column in scan.computed):
+        return None
+    try:
+        place = _place([(_region(regions, stored), regions.count) for regions in scan.regions])
+        shares = [f"{_share(summed, stored)} AS f{i}" for i, summed in enumerate(scan.summed)]
+    except _General:
+        return None
+    sums = _sums(len(shares))
+    capped = [f"least({total}, {_GREATEST})::int8 AS s{i}" for i, total in enumerate(sums)]
+    rows = f"{quote(stored.schema)}.{quote(stored.name)}"
+    if shares:
+        rows, place = f"(SELECT {place} AS k, {', '.join(shares)} FROM {rows}) AS r", "k"  # noqa: S608
+    group = " GROUP BY 1" if scan.regions else ""
+    return f"SELECT {place} AS k, {', '.join(capped)} FROM {rows}{group}"  # noqa: S608
+
+
+def _sums(shares: int) -> list[str]:
+    """The sum in every corner of the clamps; of one clamp, the lower end has what the upper one leaves."""
+    if not shares:
+        return ["count(*)"]
+    if shares == 1:
+        return [f"coalesce(count(*)::numeric * {UNIT} - sum(f0), 0)", "coalesce(sum(f0), 0)"]
+    return [corner_sql(corner, shares) for corner in range(1 << shares)]
+
+
+def counted(scan: Scan, groups: pa.Table) -> NDArray[np.int64]:
+    """The integer vector x, from what ``pushed`` returned."""
+    place, *sums = (column.to_numpy() for column in groups.columns)
+    shape = tuple(regions.count for regions in scan.regions)
+    keys: Sequence[NDArray[np.intp]] = np.unravel_index(place.astype(np.int64), shape) if shape else ()
+    return scan.in_cells([*keys, *sums])
+
+
+def _place(numbers: Sequence[tuple[str, int]]) -> str:
+    """The place of a row in the grid, in row-major order: one number, so that PostgreSQL groups by hashing."""
+    place, size = "0", 1
+    for number, count in numbers:
+        place = f"({place}) * {count} + {number}" if size > 1 else number
+        size *= count
+    return f"({place})::int8"
+
+
+def _region(regions: Regions, stored: StoredTable) -> str:
+    """The number of the region of a column's value."""
+    travel, value = _value(regions.column, stored)
+    pieces = list(regions.region_of_piece)
+    kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
+    cuts, pieces = [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
+    number = _bucket(value, travel.type, cuts, pieces)
+    if number is None:
+        number = _tree([_at_or_after(value, regions.column.type, cut) for cut in cuts], pieces)
+    null = regions.null_region
+    if number == str(null):
+        return number
+    if travel.type.startswith("DECIMAL"):  # NaN is NULL
+        return f"CASE WHEN {_FINITE.format(value)} THEN {number} ELSE {null} END"
+    return f"CASE WHEN {value} IS NULL THEN {null} ELSE {number} END"
+
+
+def _bucket(value: str, type_: str, cuts: Sequence[Cut], pieces: Sequence[int]) -> str | None:
+    """The piece that a number lies in, looked up among many cuts; None where a tree is as good, or a cut is NaN."""
+    if len(cuts) < _MANY or type_ not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
+        return None
+    base, order = ("float8" if type_ in ("FLOAT", "DOUBLE") else "int8"), ordering(type_)
+    assert order is not None
+    ends = [order.value(cut) for cut in cuts]
+    if any(math.isnan(end) for end in ends):  # PostgreSQL looks NaN up as a value, not as an end
+        return None
+    piece = f"width_bucket({value}::{base}, '{{{','.join(map(repr, ends))}}}'::{base}[])"
+    if list(pieces) == list(range(len(pieces))):
+        return piece
+    return f"('{{{','.join(map(str, pieces))}}}'::int4[])[1 + {piece}]"
+
+
+def _tree(tests: Sequence[str], pieces: Sequence[int]) -> str:
+    """A balanced tree: PostgreSQL computes only the tests on the way, so 1,000 cuts are ten comparisons for a row."""
+
+    def between(first: int, last: int) -> str:
+        if len(set(pieces[first : last + 1])) == 1:
+            return str(pieces[first])
+        middle = (first + last + 1) // 2
+        return f"CASE WHEN {tests[middle - 1]} THEN {between(middle, last)} ELSE {between(first, middle - 1)} END"
+
+    return between(0, len(tests))
+
+
+def _value(column: Column, stored: StoredTable) -> tuple[Travel, str]:
+    """How a column travels, and its value in PostgreSQL where that compares as DuckDB's does."""
+    travel = stored.column(column.name).travel
+    value = f"{quote(column.name)}::{travel.base}"
+    if travel.base == "text" and travel.type != "UUID":
+        return travel, f'({value} COLLATE "C")'
+    if travel.type == "DOUBLE" and travel.base == "numeric":
+        return travel, f"({travel.sent[0].format(value)})"
+    return travel, value
+
+
+def _at_or_after(value: str, type_: str, cut: Cut) -> str:
+    """Whether a value lies at a cut or after it."""
+    if type_ == "VARCHAR" or type_.startswith("ENUM("):
+        text, after = cut
+        try:
+            short = len(text.encode()) < LONGEST_TEXT // 4  # a text that was cut is longer, and compares as before
+        except UnicodeEncodeError:
+            short = False
+        if not short or "\0" in text:
+            raise _General
+        return f"{value} {'>' if after else '>='} {literal(text)}"
+    if type_ == "BOOLEAN":
+        return f"{value} >= true"
+    if type_ in ("FLOAT", "DOUBLE"):
+        order = ordering(type_)
+        assert order is not None
+        return f"{value} >= '{order.value(cut)!r}'::float8"
+    if match := re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", type_):
+        return f"{value} >= {_decimal(cut, int(match[1]))}::numeric"
+    if type_ == "DATE":
+        return f"{value} >= '1970-01-01'::date + {cut}"
+    if type_ == "TIMESTAMP":
+        return f"{value} >= '{_moment(cut)}'::timestamp"
+    if type_ not in _COMPARED:
+        raise _General
+    return f"{value} >= '{cut}'::int8"
+
+
+def _decimal(cut: int, scale: int) -> str:
+    digits = str(abs(cut)).rjust(scale + 1, "0")
+    whole, part = (digits[:-scale], digits[-scale:]) if scale else (digits, "0")
+    return f"'{'-' if cut < 0 else ''}{whole}.{part}'"
+
+
+def _moment(cut: int) -> str:
+    try:
+        return str(_EPOCH + timedelta(microseconds=cut))
+    except OverflowError:
+        if cut <= 0:
+            raise _General from None
+        return _AFTER_PYTHON
+
+
+def _share(summed: SummedColumn, stored: StoredTable) -> str:
+    """Where a value lies between the ends of its clamp, in parts of UNIT: what ``scan_sql`` computes in DuckDB."""
+    travel, value = _value(summed.column, stored)
+    digits = re.fullmatch(r"DECIMAL\((\d+),\s*\d+\)", travel.type)
+    if digits is not None:
+        if int(digits[1]) > _EXACT_DIGITS:
+            raise _General
+        value = f"(CASE WHEN {_FINITE.format(value)} THEN {value} END)"
+    elif travel.type not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
+        raise _General
+    low, high = summed.low, summed.high
+    scale = UNIT / (high - low)
+    if not (math.isfinite(high - low) and math.isfinite(scale) and scale > 0):
+        raise _General
+    v, lowest = f"{value}::float8", f"'{low!r}'::float8"
+    beyond = f"({v} - {lowest})"
+    scaled = f"({beyond} * '{scale!r}'::float8)"
+    rounded = f"(floor({scaled}) + CASE WHEN {scaled} - floor({scaled}) >= 0.5::float8 THEN 1 ELSE 0 END)::int8"
+    return (
+        f"CASE WHEN {v} >= '{high!r}'::float8 THEN {UNIT}::int8 "
+        # a share below a quarter of a part rounds to 0; the product could lie below every DOUBLE, which is an error
+        f"WHEN {v} > {lowest} THEN CASE WHEN {beyond} < '{0.25 / scale!r}'::float8 THEN 0::int8 "
+        f"ELSE least({UNIT}::int8, {rounded}) END ELSE 0::int8 END"
+    )
