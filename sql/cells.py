@@ -21,8 +21,9 @@ from tacit.errors import InternalError, LimitError
 from .catalog import Table
 from .parse import Limits
 from .predicate import ColumnQuestion, Predicate, evaluate
-from .regions import TRUE, Regions, Truth, multiplier
+from .regions import Regions
 from .scan import Scan, SummedColumn, grid_shape
+from .truths import TRUE, Truth, multiplier
 from .workload import Cell
 
 Integers = NDArray[np.int64]

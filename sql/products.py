@@ -25,8 +25,9 @@ from .parse import Limits
 from .parts import Keys, MixedColumns, Parts, taken_apart
 from .predicate import ColumnQuestion, Predicate, evaluate
 from .product_scan import MOST_POINTS, ProductAxis, ProductScan, grid_lengths
-from .regions import Regions, Truth
+from .regions import Regions
 from .scan import SummedColumn
+from .truths import Truth
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
