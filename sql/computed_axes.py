@@ -33,11 +33,11 @@ from . import dialect
 from .catalog import Column
 from .cells import GroupedAggregate
 from .conjunction import Condition, Truths, mentioned
+from .factors import WIDEST_FUSED
 from .parse import Limits
 from .parts import Keys, MixedColumns, Parts, taken_apart
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Or, Predicate, evaluate, where_true
 from .product_scan import MOST_POINTS
-from .products import WIDEST_FUSED
 from .regions import Regions
 from .scalar import stored
 from .truths import FALSE, TRUE, Question, merged_runs

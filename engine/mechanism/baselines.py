@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.linalg import row_norms, row_peaks
+from tacit.engine.mechanism import viewed
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.noise import variance
 from tacit.engine.mechanism.product_table import ProductTable
@@ -102,6 +103,8 @@ def _column_norms(matrix: NDArray[np.float64], size: Vector) -> _Norms:
 def _product_norms(table: ProductTable) -> _Norms:
     """Of all rows of a table, each of a largest entry of 1."""
     first, second, integers = 0.0, 0.0, True
+    if table.is_viewed and (norms := viewed.result_norms(table)) is not None:
+        return _Norms(*norms, integers=not table.products.summed)
     for group in table.products.groups:
         scaled = [np.abs(factor) / row_peaks(factor)[:, None] for factor in group.factors]
         first += math.prod(float(factor.sum(axis=0).max()) for factor in scaled)
@@ -121,6 +124,8 @@ def _histogram(workloads: Sequence[AnyWorkload], rows: int, amount: Amount) -> V
 
 def _from_every_cell(table: ProductTable) -> Vector:
     """The length of every row over all cells, which are not listed; of a combination, the sum of its rows' lengths."""
+    if table.is_viewed:
+        return viewed.lengths(table)
     products = table.products
     lengths = np.zeros(table.combination.shape[1])
     for group in products.groups:
