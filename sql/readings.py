@@ -9,7 +9,6 @@ answered by the reading that has less noise.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -108,11 +107,11 @@ def _in_digits(
     axis: int, labels: Sequence[Labels], views: Sequence[View], registry: _Registry
 ) -> dict[int, tuple[int, Digits]]:
     """For each factor, by its identity, the number of its view and the view in digits."""
+    members: dict[int, tuple[View, list[Labels]]] = {}
+    for one, view in zip(labels, views, strict=True):
+        members.setdefault(id(view), (view, []))[1].append(one)
     result: dict[int, tuple[int, Digits]] = {}
-    pairs = sorted(zip(map(id, views), labels, views, strict=True), key=lambda pair: pair[0])
-    for _, members in itertools.groupby(pairs, key=lambda pair: pair[0]):
-        listed = list(members)
-        view, own = listed[0][2], [one for _, one, _ in listed]
+    for view, own in members.values():
         ranges = not view.is_short and sum(one.rows for one in own if is_ranged(view, [one])) > FEW
         found = registry.add(axis, Digits.of(view, ranges=ranges))
         result |= dict.fromkeys(map(id, own), found)

@@ -35,25 +35,32 @@ def find_products(
     if terms.seconds is not None:
         terms = replace(terms, seconds=terms.seconds / len(table.readings))
     found = [
-        _search(table.read_as(number), weights, privacy, terms, quick=quick) for number in range(len(table.readings))
+        _search(table.read_as(number), weights, privacy, terms, quick=quick, aside=number > 0)
+        for number in range(len(table.readings))
     ]
     cut = next((cut for _, cut in found if cut is not None), None)
     return best_of(table, [one for one, _ in found], weights), cut
 
 
 def _search(
-    table: ProductTable, weights: Vector, privacy: Privacy, terms: SearchTerms, *, quick: bool
+    table: ProductTable, weights: Vector, privacy: Privacy, terms: SearchTerms, *, quick: bool, aside: bool = False
 ) -> tuple[ProductStrategy, float | None]:
     of_products = table.weights_of_products(weights)
     key = ""
     if terms.store is not None:
-        key = plan_key("structured", *product_parts(table), of_products, privacy, quick)
+        key = plan_key("structured", *product_parts(table), of_products, privacy, quick, *([aside] if aside else []))
         record = terms.store.read(key)
         stored = None if record is None else read_products(record, table, of_products, privacy)
         if stored is not None and is_enough(stored[1], terms.seconds):
             return stored
     found = optimize_products(
-        table.products, privacy=privacy, weights=of_products, quick=quick, deadline=terms.seconds, cancel=terms.cancel
+        table.products,
+        privacy=privacy,
+        weights=of_products,
+        quick=quick,
+        aside=aside,
+        deadline=terms.seconds,
+        cancel=terms.cancel,
     )
     cut = terms.seconds if terms.seconds is not None and found.seconds >= terms.seconds else None
     if terms.store is not None:
