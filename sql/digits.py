@@ -75,8 +75,17 @@ class Digits:
         """The digit of every point of the axis."""
         return np.asarray(self.view.class_of // math.prod(self.sizes[place + 1 :]) % self.sizes[place])
 
+    def is_ranged(self, labels: Labels) -> bool:
+        """Whether some row is more than one class."""
+        runs = self.intervals(labels)
+        return len(runs.labels) > runs.rows or bool((runs.stops - runs.starts > 1).any())
+
     def intervals(self, labels: Labels) -> Labels:
         """The rows of a factor over classes: one run of classes each, or a few."""
+        if self.view.is_ordered:
+            classes = self.view.class_of
+            starts, stops = classes[labels.starts], classes[labels.stops - 1] + 1
+            return Labels(self.view.classes, labels.rows, starts, stops, labels.labels)
         return Labels.of(labels.vector()[first_points(self.view.class_of)], labels.rows)[0]
 
 
@@ -207,10 +216,3 @@ class Splitter:
 
 def _rows(factor: Factor) -> int:
     return factor.rows if isinstance(factor, Labels) else len(factor)
-
-
-def is_ranged(digits: View, labels: Sequence[Labels]) -> bool:
-    """Whether some row is more than one class of the view."""
-    first = first_points(digits.class_of)
-    counts = (np.bincount(v[v >= 0]) for v in (one.vector()[first] for one in labels))
-    return any(bool((count > 1).any()) for count in counts)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from .digits import Axis, Digits, Rows, Splitter, is_ranged
+from .digits import Axis, Digits, Rows, Splitter
 from .labels import Integers, Labels
 from .views import FEW, View, apart, together
 
@@ -112,7 +112,9 @@ def _in_digits(
         members.setdefault(id(view), (view, []))[1].append(one)
     result: dict[int, tuple[int, Digits]] = {}
     for view, own in members.values():
-        ranges = not view.is_short and sum(one.rows for one in own if is_ranged(view, [one])) > FEW
-        found = registry.add(axis, Digits.of(view, ranges=ranges))
+        digits = Digits.of(view, ranges=False)
+        if not view.is_short and sum(one.rows for one in own if digits.is_ranged(one)) > FEW:
+            digits = Digits.of(view, ranges=True)
+        found = registry.add(axis, digits)
         result |= dict.fromkeys(map(id, own), found)
     return result

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -33,7 +34,12 @@ class View:
 
     class_of: Integers = field(repr=False)
 
-    @property
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether classes are runs of points, numbered in their order."""
+        return bool((np.diff(self.class_of) >= 0).all())
+
+    @cached_property
     def classes(self) -> int:
         return int(self.class_of.max()) + 1
 

@@ -60,12 +60,27 @@ def _split(workloads: Sequence[AnyWorkload], queries: NDArray[np.int64], amount:
     names = np.unique(queries)
     part = Amount(amount.epsilon / len(names), amount.delta / len(names)) if len(names) else amount
     rows_of = np.split(np.argsort(queries, kind="stable"), np.cumsum(np.unique(queries, return_counts=True)[1])[:-1])
-    for rows in rows_of if len(names) else []:
+    rest = _alone(workloads, queries, part, result)
+    for rows in (rows for rows in rows_of if rest[rows].any()):
         chosen = np.zeros(len(queries), dtype=np.bool_)
         chosen[rows] = True
         alone = [workload.only(chosen) for workload in workloads]
         result += _results([workload for workload in alone if len(workload.rows)], len(queries), part)
     return result
+
+
+def _alone(
+    workloads: Sequence[AnyWorkload], queries: NDArray[np.int64], amount: Amount, result: Vector
+) -> NDArray[np.bool_]:
+    """Write the rows that are a query by themselves, where that is quicker than one by one; which rows are left."""
+    counts = np.bincount(queries)[queries] if len(queries) else np.zeros(0)
+    left = np.ones(len(queries), dtype=np.bool_)
+    for table in (w for w in workloads if isinstance(w, ProductTable) and w.is_viewed):
+        inside = counts[table.rows] == 1
+        noise = _noise([table], [_Norms(1.0, 1.0, integers=not table.products.summed)], amount)
+        result[table.rows[inside]] = noise * table.row_peaks[inside]
+        left[table.rows[inside]] = False
+    return left
 
 
 def _results(workloads: Sequence[AnyWorkload], rows: int, amount: Amount) -> Vector:

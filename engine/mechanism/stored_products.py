@@ -34,8 +34,9 @@ def find_products(
         return _search(table, weights, privacy, terms, quick=quick)
     if terms.seconds is not None:
         terms = replace(terms, seconds=terms.seconds / len(table.readings))
+    of_terms = table.terms[0].shape[1] > 1  # many rows are made of the same few products, small as those are
     found = [
-        _search(table.read_as(number), weights, privacy, terms, quick=quick, aside=number > 0)
+        _search(table.read_as(number), weights, privacy, terms, quick=quick, aside=number > 0 or of_terms)
         for number in range(len(table.readings))
     ]
     cut = next((cut for _, cut in found if cut is not None), None)
