@@ -100,9 +100,9 @@ class Regions:
         assert self.order is not None
         if self.listed:
             return self._listed_label(region)
-        runs = self._runs(region)
+        runs = self._runs[region]
         if len(runs) > 1:
-            outside = [run for other in range(values) if other != region for run in self._runs(other)]
+            outside = [run for other in range(values) if other != region for run in self._runs[other]]
             if all(self._is_point(*run) for run in outside):
                 return f"{name} not in " + self._set(sorted(outside))
         if all(self._is_point(*run) for run in runs):
@@ -112,22 +112,31 @@ class Regions:
     def _listed_label(self, region: int) -> str:
         """A region of a column with a complete list of values, by the shorter of the two ways to say it."""
         assert self.order is not None
-        owners = [self.region_of_piece[bisect_right(self.cuts, start)] for start in self.listed]
-        inside = [start for start, owner in zip(self.listed, owners, strict=True) if owner == region]
-        outside = [start for start, owner in zip(self.listed, owners, strict=True) if owner != region]
-        word, shown = ("in", inside) if len(inside) <= len(outside) else ("not in", outside)
+        inside = self._values_of.get(region, [])
+        word, shown = "in", inside
+        if 2 * len(inside) > len(self.listed):
+            held = set(inside)
+            word, shown = "not in", [start for start in self.listed if start not in held]
         return f"{self.column.name} {word} {{" + ", ".join(_shown(self.order.value(start)) for start in shown) + "}"
 
-    def _runs(self, region: int) -> list[tuple[int, int]]:
-        """The stretches of neighbouring pieces that belong to a region: (first, last)."""
-        runs: list[tuple[int, int]] = []
+    @cached_property
+    def _values_of(self) -> dict[int, list[Cut]]:
+        """The values of a complete list that belong to each region."""
+        values: dict[int, list[Cut]] = {}
+        for start in self.listed:
+            values.setdefault(self.region_of_piece[bisect_right(self.cuts, start)], []).append(start)
+        return values
+
+    @cached_property
+    def _runs(self) -> list[list[tuple[int, int]]]:
+        """For each region the stretches of neighbouring pieces that belong to it: (first, last)."""
+        runs: list[list[tuple[int, int]]] = [[] for _ in range(self.count)]
         for piece, owner in enumerate(self.region_of_piece):
-            if owner != region:
-                continue
-            if runs and runs[-1][1] == piece - 1:
-                runs[-1] = (runs[-1][0], piece)
+            own = runs[owner]
+            if own and own[-1][1] == piece - 1:
+                own[-1] = (own[-1][0], piece)
             else:
-                runs.append((piece, piece))
+                own.append((piece, piece))
         return runs
 
     def _ends(self, first: int, last: int) -> tuple[Cut | None, Cut | None]:
