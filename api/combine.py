@@ -207,7 +207,7 @@ def _every_point(table: ProductTable) -> ProductTable:
     groups: list[ProductRows] = []
     total = 0
     identities = [np.eye(size) for size in table.products.sizes]
-    for axes in dict.fromkeys(group.axes for group in table.products.groups):
+    for axes in dict.fromkeys(group.axes for group in table.read_as(0).products.groups):
         count = table.products.points(axes)
         groups.append(ProductRows(axes, tuple(identities[a] for a in axes), np.arange(total, total + count)))
         total += count

@@ -51,6 +51,10 @@ class _Place:
     of_stored: Integers | None
 
 
+_Places = dict[tuple[str, ...], list[tuple[AxisCut, _Place]]]
+"""The axes of one release, by what they are: each with its place."""
+
+
 class _Reader:
     """Sorts stored blocks by how they cut the batch's axes."""
 
@@ -58,7 +62,11 @@ class _Reader:
         self._subject = subject_of(scan)
         self._groups = table.products.groups
         self._cuts = [axis_cut(scan.marginal((axis,))) for axis in range(len(scan.axes))]
-        self._numbers = {cut.keys: axis for axis, cut in enumerate(self._cuts)}
+        self._axes: dict[tuple[str, ...], list[int]] = {}
+        for axis, cut in enumerate(self._cuts):
+            self._axes.setdefault(cut.keys, []).append(axis)
+        self._beside: dict[tuple[tuple[str, ...], bytes], int] = {}
+        """Axes that the batch says nothing of."""
         self._questions: dict[tuple[bytes, ...], AxisQuestions] = {}
         self._own: list[Evidence] = []
         self._others: list[View] = []
@@ -89,18 +97,18 @@ class _Reader:
             for m, grid in zip(release.measurements, release.grids, strict=True)
             if m.product is not None and len(grid.factors) == len(m.product.factors) and grid.subject == self._subject
         ]
-        places: dict[tuple[str, ...], tuple[AxisCut, _Place]] = {}
+        places: _Places = {}
         evidence = [e for m, grid in blocks if (e := self._evidence(number, m, grid, places)) is not None]
-        lifted = {place.axis: place.of_batch for _, place in places.values() if place.of_batch is not None}
+        lifted = {
+            place.axis: place.of_batch for own in places.values() for _, place in own if place.of_batch is not None
+        }
         if not lifted:
             self._own += evidence
         elif evidence:
             self._others.append(View(tuple(_lifted(group, lifted) for group in self._groups), tuple(evidence)))
         return [m for m, _ in blocks] if evidence else []
 
-    def _evidence(
-        self, number: int, m: Measurement, grid: Grid, places: dict[tuple[str, ...], tuple[AxisCut, _Place]]
-    ) -> Evidence | None:
+    def _evidence(self, number: int, m: Measurement, grid: Grid, places: _Places) -> Evidence | None:
         assert m.product is not None
         sizes = [factor.shape[1] for factor in m.product.factors]
         axes, questions = [], []
@@ -108,13 +116,8 @@ class _Reader:
         for cut, factor, exponent, split in zip(
             cuts, m.product.factors, m.product.exponents, m.product.splits, strict=True
         ):
-            if cut.keys not in places:
-                found = self._placed(cut)
-                if found is None:
-                    return None
-                places[cut.keys] = cut, found
-            known, place = places[cut.keys]
-            if not cut.same_as(known):  # one release cuts an axis in one way
+            place = self._placed(cut, places)
+            if place is None:
                 return None
             axes.append(place.axis)
             L = np.ldexp(factor.astype(np.float64), exponent)
@@ -122,16 +125,32 @@ class _Reader:
         answers = m.values.reshape([len(factor) for factor in m.product.factors])
         return Evidence(tuple(axes), tuple(questions), m.stddev, answers, number)
 
-    def _placed(self, cut: AxisCut) -> _Place | None:
-        axis = self._numbers.get(cut.keys)
-        if axis is None:  # the batch says nothing of it
-            axis = self._numbers[cut.keys] = len(self._numbers)
-        if axis >= len(self._cuts):
-            return _Place(axis, None, None)
-        if cut.same_as(self._cuts[axis]):
-            return _Place(axis, None, None)
-        points = common_points(self._cuts[axis], cut)
-        return None if points is None else _Place(axis, *points)
+    def _placed(self, cut: AxisCut, places: _Places) -> _Place | None:
+        """Where a stored axis is; None where what it says cannot be used beside the rest of its release.
+
+        A release can have several axes of one column, such as the digits of its regions. Those that the batch has as
+        they are can all be used; only one can be put over a common refinement with the batch's own.
+        """
+        known = places.setdefault(cut.keys, [])
+        for other, place in known:
+            if cut.same_as(other):
+                return place
+        found = self._found(cut)
+        if found is None or (known and any(p.of_batch is not None for p in (found, *(place for _, place in known)))):
+            return None
+        known.append((cut, found))
+        return found
+
+    def _found(self, cut: AxisCut) -> _Place | None:
+        axes = self._axes.get(cut.keys)
+        if axes is None:  # the batch says nothing of it
+            number = len(self._cuts) + len(self._beside)
+            return _Place(self._beside.setdefault((cut.keys, cut.digest), number), None, None)
+        for axis in axes:
+            if cut.same_as(self._cuts[axis]):
+                return _Place(axis, None, None)
+        points = common_points(self._cuts[axes[0]], cut) if len(axes) == 1 else None
+        return None if points is None else _Place(axes[0], *points)
 
     def _asked(self, L: Floats, split: Floats | None, of_stored: Integers | None) -> AxisQuestions:
         """Equal questions are one object, so that what is computed of them is found again."""

@@ -18,6 +18,7 @@ from tacit.sql.derived import looked_up
 from tacit.sql.names import folded
 from tacit.sql.present import figures_behind, is_number, rows_used
 from tacit.sql.product_scan import ProductScan
+from tacit.sql.products import ProductTable as CompiledProduct
 from tacit.sql.scan import UNIT, Scan, SummedColumn
 from tacit.sql.workload import Linear, Mode, OuterQuery, Output, Quantile, Stacked, TablePart, Workload
 
@@ -178,26 +179,38 @@ def _products(part: TablePart, workload: Workload, rows: NDArray[np.int64]) -> P
     combination.data[np.isin(combination.indices, product.zero)] = 0.0
     combination.eliminate_zeros()
     counted = np.diff(combination.indptr) > 0
+    combination = combination[np.flatnonzero(counted)]
+    readings = [combination[:, : len(product.peaks)] @ reading.matrix for reading in product.readings]
+    peaks = abs(combination)[:, : len(product.peaks)] @ product.peaks
     summed = [axis for axis, one in enumerate(product.scan.axes) if isinstance(one.columns, SummedColumn)]
-    asked_by = _statements(workload)
+    asked_by = _statements(workload, product)
+    groups = {id(g): g for g in (*product.groups, *(g for reading in product.readings for g in reading.groups))}
     workload_of_products = ProductWorkload(
         product.sizes,
-        tuple(ProductRows(g.axes, g.factors, g.rows, int(asked_by[g.rows].min())) for g in product.groups),
+        tuple(ProductRows(g.axes, g.factors, g.rows, int(asked_by[g.rows].min())) for g in groups.values()),
         product.scan.rows_per_unit,
         frozenset(summed),
         UNIT if summed else 1,
     )
-    return ProductTable(workload_of_products, rows[counted], combination[np.flatnonzero(counted)])
+    first, *others = readings or [combination]
+    viewed = bool(product.readings)
+    return ProductTable(workload_of_products, rows[counted], first, tuple(others), np.asarray(peaks), viewed)
 
 
-def _statements(workload: Workload) -> NDArray[np.int64]:
-    """The first statement that uses each row of the aggregates."""
+def _statements(workload: Workload, product: CompiledProduct) -> NDArray[np.int64]:
+    """The first statement that uses each row of the aggregates, or each product row."""
     of_row = np.full(workload.row_count, len(workload.queries), dtype=np.int64)
     for number, query in reversed(list(enumerate(workload.queries))):
         of_row[rows_used(query)] = number
     first = np.full(workload.combine.shape[1], len(workload.queries), dtype=np.int64)
     np.minimum.at(first, workload.combine.indices, np.repeat(of_row, np.diff(workload.combine.indptr)))
-    return first
+    if not product.readings:
+        return first
+    of_products = np.full(product.readings[0].matrix.shape[1], len(workload.queries), dtype=np.int64)
+    for matrix in (reading.matrix for reading in product.readings):
+        of_rows = first[: matrix.shape[0]]
+        np.minimum.at(of_products, matrix.indices, np.repeat(of_rows, np.diff(matrix.indptr)))
+    return of_products
 
 
 def read_public(source: Source, batch: CompiledBatch) -> Floats:

@@ -27,10 +27,11 @@ from .from_clause import RelationReader
 from .kept_rows import leaves_out
 from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Predicate
 from .public_columns import with_public_range
-from .regions import FALSE, IS_NULL, NOT_NULL, TRUE
+from .regions import IS_NULL, NOT_NULL
 from .relation import Relation
 from .scalar import Scope, case_branches, scalar
 from .statement import bare
+from .truths import FALSE, TRUE
 
 VARIANCES: dict[type[exp.Expr], tuple[str, str]] = {  # (denominator, what is done with the variance)
     exp.Variance: ("n - 1", "{}"),

@@ -21,8 +21,9 @@ from tacit.errors import InternalError, LimitError
 from .catalog import Table
 from .parse import Limits
 from .predicate import ColumnQuestion, Predicate, evaluate
-from .regions import TRUE, Regions, Truth, multiplier
+from .regions import Regions
 from .scan import Scan, SummedColumn, grid_shape
+from .truths import TRUE, Truth, multiplier
 from .workload import Cell
 
 Integers = NDArray[np.int64]
@@ -240,6 +241,8 @@ class CellList(Sequence[Cell]):
 
 def _describe(scan: Scan, cell: int) -> Cell:
     (points,) = np.nonzero(scan.cell_of == cell)
+    if not points.size:  # a number that no class of a long axis has (``digits``)
+        return Cell(scan.table.name, "no row")
     point = [int(i) for i in np.unravel_index(int(points[0]), scan.shape)][1:]
     parts = [r.label(i) for r, i in zip(scan.regions, point, strict=False)]
     ends = point[len(scan.regions) :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -91,8 +90,9 @@ def _listed(
     except LimitError as error:
         refusal = error
     structured = product is not None and len(product.sizes) > 1  # one axis gains nothing from not being listed
+    fits = product is None or len(rows) * product.fewest_cells <= limits.entries
     most = _most_cells(len(rows), limits) if structured or refusal is not None else None
-    if product is None or not structured or product.fewest_cells <= limits.dense_cells:
+    if product is None or not structured or (fits and product.fewest_cells <= limits.dense_cells):
         try:
             part = build_cells(table.table, regions, table.summed, [a for a, _ in aggregates], width, limits, most)
             scan = replace(part.scan, private=table.private, joins=joins)
@@ -137,10 +137,7 @@ def _is_identity(matrix: sparse.csr_array) -> bool:
 
 
 def _product_part(rows: Integers, combine: sparse.csr_array, product: ProductTable, width: int) -> TablePart:
-    largest = np.zeros(combine.shape[1])
-    for group in product.groups:
-        largest[group.rows] = math.prod(float(np.abs(factor).max()) for factor in group.factors)
-    _check_finite(abs(combine[rows]) @ largest)
+    _check_finite(abs(combine[rows])[:, : len(product.peaks)] @ product.peaks)
     scan = replace(product.scan, columns=slice(width, width + product.cells))
     return TablePart(rows, scan, None, replace(product, scan=scan))
 

@@ -33,13 +33,14 @@ from . import dialect
 from .catalog import Column
 from .cells import GroupedAggregate
 from .conjunction import Condition, Truths, mentioned
+from .factors import WIDEST_FUSED
 from .parse import Limits
 from .parts import Keys, MixedColumns, Parts, taken_apart
-from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Or, Predicate, evaluate
+from .predicate import ALWAYS, And, ColumnQuestion, FixedTruth, IsTruth, Not, Or, Predicate, evaluate, where_true
 from .product_scan import MOST_POINTS
-from .products import WIDEST_FUSED
-from .regions import FALSE, TRUE, Question, Regions, Truth
+from .regions import Regions
 from .scalar import stored
+from .truths import FALSE, TRUE, Question, merged_runs
 
 Aggregates = Sequence[tuple[GroupedAggregate, range]]
 Key = tuple[Predicate, ...]
@@ -202,11 +203,8 @@ class _Computed:
     def regions(self, name: str, questions: Iterable[Question]) -> Regions:
         """A computed column cut into its values."""
         number = self.columns[name]
-        truths: dict[Question, Truth] = {}
-        for question in questions:
-            truths[question] = np.full(number.count, FALSE)
-            truths[question][[place[0] for _, place in question.pieces]] = TRUE
-        return Regions.of_numbers(number.column, number.words(), truths)
+        runs = {question: merged_runs(place for _, place in question.pieces) for question in questions}
+        return Regions.of_numbers(number.column, number.words(), runs)
 
     def truth(self, condition: Condition) -> Condition:
         """The condition as a question about a column that holds the truth of its predicate."""
@@ -290,7 +288,7 @@ class _Computed:
             regions = self._regions[next(iter(columns))]
             number = np.full(regions.count, len(key))
             for place, group in enumerate(key):
-                number[evaluate(group, lambda asks: regions.truths[asks.question]) == TRUE] = place
+                number[where_true(group, regions)] = place
             sql = dialect.number_sql(regions, number.tolist())
         else:
             sql = dialect.first_of((self._truth_sql(group), int(TRUE)) for group in key)
@@ -304,9 +302,8 @@ class _Computed:
         columns = mentioned(predicate)
         if len(columns) == 1:
             regions = self._regions[next(iter(columns))]
-            truth = np.broadcast_to(evaluate(predicate, lambda asks: regions.truths[asks.question]), regions.count)
-            (true,) = np.nonzero(truth == TRUE)
-            return _joined(" or ", (regions.label(int(region)) for region in true)) or "never"
+            true = where_true(predicate, regions).tolist()
+            return _joined(" or ", (regions.label(region) for region in true)) or "never"
         match predicate:
             case And(parts):
                 return _joined(" and ", (f"({self._words(part)})" for part in parts))

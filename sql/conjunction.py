@@ -14,7 +14,7 @@ import numpy as np
 from tacit.errors import InternalError
 
 from .predicate import And, ColumnQuestion, FixedTruth, IsTruth, Not, Or, Predicate, evaluate
-from .regions import FALSE, TRUE, UNKNOWN, Truth
+from .truths import FALSE, TRUE, UNKNOWN, Truth
 
 Truths = frozenset[int]
 _FALSE, _UNKNOWN, _TRUE = (frozenset({int(truth)}) for truth in (FALSE, UNKNOWN, TRUE))

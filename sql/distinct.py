@@ -17,9 +17,10 @@ from .catalog import Column, Values
 from .grouping import Groups
 from .literals import Constant
 from .predicate import And, ColumnQuestion, Not, Predicate
-from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
+from .regions import IS_NULL, NOT_NULL, Attribute
 from .relation import Relation
 from .selection import Selection
+from .truths import FALSE, UNKNOWN, Question
 from .unit_rows import ONLY_PRESENT
 
 _VALUE = "v"

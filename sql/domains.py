@@ -20,9 +20,10 @@ from .literals import Constant
 from .ordering import Incomparable, Ordering, Place
 from .parse import Limits
 from .predicate import ColumnQuestion, Not, Predicate
-from .regions import FALSE, IS_NULL, NOT_NULL, UNKNOWN, Attribute, Question
+from .regions import IS_NULL, NOT_NULL, Attribute
 from .scan import UNIT, SummedColumn
 from .statement import Span
+from .truths import FALSE, UNKNOWN, Question
 from .wanted import What, wanted
 
 _LARGEST = 1e100

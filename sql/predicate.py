@@ -20,9 +20,10 @@ from .catalog import Column
 from .constants import constant, evaluated, is_constant
 from .literals import Constant
 from .ordering import Incomparable
-from .regions import FALSE, IS_NULL, NOT_NULL, TRUE, UNKNOWN, Attribute, Question, Truth
+from .regions import IS_NULL, NOT_NULL, Attribute, Regions
 from .scalar import Scope, scalar
 from .statement import bare
+from .truths import FALSE, TRUE, UNKNOWN, Question, Truth
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,14 @@ def evaluate(predicate: Predicate, truth_of: AxisTruth) -> Truth:
             return 2 - evaluate(part, truth_of)
         case IsTruth(part, truth):
             return np.where(evaluate(part, truth_of) == truth, TRUE, FALSE)
+
+
+def where_true(predicate: Predicate, regions: Regions) -> NDArray[np.int64]:
+    """The regions of its one column in which a predicate is true; a group of many is looked up and not evaluated."""
+    if isinstance(predicate, ColumnQuestion):
+        return regions.truths.where_true(predicate.question)
+    truth = evaluate(predicate, lambda asks: regions.truths[asks.question])
+    return np.flatnonzero(np.broadcast_to(truth, regions.count) == TRUE)
 
 
 def _fold(

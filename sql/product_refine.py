@@ -6,9 +6,11 @@ elsewhere sees that axis over the common refinement, where every point of either
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from tacit.errors import LedgerError
@@ -32,6 +34,11 @@ class AxisCut:
         """What the axis is, whatever a batch calls it."""
         return tuple(axis.key for axis in self.axes)
 
+    @cached_property
+    def digest(self) -> bytes:
+        """Of the points: an axis can be cut in several ways at once, as into the digits of a number."""
+        return hashlib.sha256(np.ascontiguousarray(self.point_of, dtype="<i8").tobytes()).digest()
+
     def same_as(self, other: AxisCut) -> bool:
         return self.axes == other.axes and np.array_equal(self.point_of, other.point_of)
 
@@ -45,7 +52,7 @@ def axis_cut(scan: Scan) -> AxisCut:
 def axis_cuts(grid: Grid, sizes: Sequence[int]) -> tuple[AxisCut, ...]:
     """The axes of a stored product, from the number of points of each; LedgerError if that is not what it holds.
 
-    A cell is the place of its points in row-major order, and the first region of every axis is in its first point.
+    A cell is the place of its points in row-major order.
     """
     if len(sizes) != len(grid.factors) or math.prod(sizes) != grid.cells:
         raise LedgerError("a stored release is damaged and cannot be read")
@@ -55,7 +62,7 @@ def axis_cuts(grid: Grid, sizes: Sequence[int]) -> tuple[AxisCut, ...]:
         at_first = tuple(slice(None) if place in places else 0 for place in range(len(grid.axes)))
         order = [sorted(places).index(place) for place in places]
         stride = math.prod(sizes[number + 1 :])
-        point_of = cells[at_first].transpose(order).reshape(-1) // stride
+        point_of = cells[at_first].transpose(order).reshape(-1) // stride % sizes[number]
         cuts.append(AxisCut(tuple(grid.axes[place] for place in places), point_of))
     return tuple(cuts)
 

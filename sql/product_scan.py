@@ -25,7 +25,8 @@ MOST_POINTS = 1 << 24
 class ProductAxis:
     """The regions of one column, or of several that some condition mixes; or the two ends of a clamp.
 
-    A point of the axis is a set of points of their grid that no aggregate tells apart.
+    A point of the axis is a set of points of their grid that no aggregate tells apart. Several axes can be of the same
+    columns: the digits of the number of a region, say (``digits``).
     """
 
     columns: tuple[Regions, ...] | SummedColumn
@@ -104,7 +105,10 @@ class ProductScan:
 
     def grid_points(self, axes: tuple[int, ...]) -> int:
         """Number of points of the grid of regions behind a column set."""
-        return math.prod(math.prod(self.axes[axis].lengths) for axis in axes)
+        return math.prod(math.prod(axis.lengths) for axis in {id(a.columns): a for a in self._named(axes)}.values())
+
+    def _named(self, axes: tuple[int, ...]) -> list[ProductAxis]:
+        return [self.axes[number] for number in axes]
 
     def marginal(self, axes: tuple[int, ...]) -> Scan:
         """The scan of a few axes. Every point is a cell, and the cells are in the row-major order of ``axes``.
@@ -126,20 +130,24 @@ class ProductScan:
         cut: list[int] = []
         ends: list[int] = []
         lengths: list[int] = []
-        cells = np.zeros(1, dtype=np.int64)
-        made_of: list[range] = []
-        for axis in (self.axes[number] for number in axes):
-            places = range(len(lengths), len(lengths) + len(axis.lengths))
-            made_of.append(places)
+        places: dict[int, range] = {}
+        for axis in self._named(axes):
+            if id(axis.columns) in places:
+                continue
+            own = places[id(axis.columns)] = range(len(lengths), len(lengths) + len(axis.lengths))
             lengths += axis.lengths
-            cells = (cells[:, None] * axis.size + axis.point_of).reshape(-1)
             if isinstance(axis.columns, SummedColumn):
                 summed.append(axis.columns)
-                ends += places
+                ends += own
             else:
                 regions += axis.columns
-                cut += places
-        in_order = cells.reshape(lengths).transpose([*cut, *ends])  # a scan's grid has sums last
+                cut += own
+        cells = np.zeros([1] * len(lengths), dtype=np.int64)
+        for axis in self._named(axes):
+            own = places[id(axis.columns)]
+            shape = [length if place in own else 1 for place, length in enumerate(lengths)]
+            cells = cells * axis.size + axis.point_of.reshape(shape)
+        in_order = cells.transpose([*cut, *ends])  # a scan's grid has sums last
         scan = Scan(
             self.table,
             slice(0, self.points(axes)),
@@ -148,7 +156,7 @@ class ProductScan:
             np.ascontiguousarray(in_order).reshape(-1),
             self.private,
             self.joins,
-            tuple(tuple([*cut, *ends].index(place) for place in places) for places in made_of),
+            tuple(tuple([*cut, *ends].index(place) for place in places[id(a.columns)]) for a in self._named(axes)),
         )
         self._marginals[axes] = scan
         return scan

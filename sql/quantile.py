@@ -26,10 +26,10 @@ from .dialect import kind_of
 from .domains import Grid, grid, groups
 from .linear import LinearReader
 from .predicate import ColumnQuestion, Predicate
-from .regions import FALSE, UNKNOWN, Question
 from .relation import Relation
 from .selection import Selection
 from .statement import bare
+from .truths import FALSE, UNKNOWN, Question
 from .workload import Mode, Quantile
 
 _EPOCH = datetime(1970, 1, 1)

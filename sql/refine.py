@@ -78,7 +78,8 @@ class Grid:
     cell_of: Integers = field(repr=False)
     cells: int
     factors: tuple[tuple[int, ...], ...] = ()
-    """Where the cells are a product: the axes that each of its factors is made of (``Scan.factors``)."""
+    """Where the cells are a product: the axes that each of its factors is made of (``Scan.factors``). Factors that are
+    digits of one axis are made of the same one."""
 
     @cached_property
     def key(self) -> bytes:
@@ -123,7 +124,7 @@ class Grid:
             if cell_of.min() < -1 or cell_of.max() >= cells:
                 raise LedgerError(_DAMAGED)
             factors = tuple(tuple(factor) for factor in stored.get("factors", ()))
-            if factors and sorted(place for factor in factors for place in factor) != list(range(len(axes))):
+            if factors and {place for factor in factors for place in factor} != set(range(len(axes))):
                 raise LedgerError(_DAMAGED)
             return cls(stored["subject"], axes, cell_of, cells, factors)
         except (KeyError, TypeError, ValueError, zlib.error):

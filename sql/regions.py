@@ -22,16 +22,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .catalog import Column, Values
 from .dialect import comparison_type, ordering
 from .literals import Constant
 from .ordering import Cut, Incomparable, Ordering, Place
-
-FALSE, UNKNOWN, TRUE = np.uint8(0), np.uint8(1), np.uint8(2)
-Truth = NDArray[np.uint8]
+from .truths import FALSE, TRUE, UNKNOWN, Question, Runs, Truths, joined, merged_runs
 
 _SIDES = {  # which of (less, equal, greater) make the comparison true
     "=": (False, True, False),
@@ -41,19 +36,6 @@ _SIDES = {  # which of (less, equal, greater) make the comparison true
     ">": (False, False, True),
     ">=": (False, True, True),
 }
-
-
-@dataclass(frozen=True)
-class Question:
-    """Something the batch asks of a column: a comparison, a list, or whether it is NULL.
-
-    A value for which any of ``pieces`` holds gets ``TRUE``; any other value gets ``otherwise``; NULL gets
-    ``when_null``.
-    """
-
-    pieces: tuple[tuple[str, Place], ...]
-    otherwise: np.uint8
-    when_null: np.uint8
 
 
 IS_NULL = Question((), FALSE, TRUE)
@@ -71,7 +53,7 @@ class Regions:
     """len(cuts) + 1 entries: the region of the values before the first cut, between the first two, …"""
     count: int
     """Number of regions, that of NULL included."""
-    truths: dict[Question, Truth]
+    truths: Truths
     nullable: bool = True
     """Whether NULL has a region of its own, the last."""
     listed: tuple[Cut, ...] = ()
@@ -80,26 +62,24 @@ class Regions:
     """Of a column whose value is the number of its region already: every region in words."""
 
     @classmethod
-    def of_numbers(cls, column: Column, words: tuple[str, ...], truths: dict[Question, Truth]) -> Regions:
+    def of_numbers(cls, column: Column, words: tuple[str, ...], runs: dict[Question, Runs]) -> Regions:
         """Of a column whose values are 0, 1, … and never NULL."""
         count = len(words)
         cuts, region_of_piece = tuple(range(1, count)), tuple(range(count))
+        truths = Truths(runs, count, nullable=False)
         return cls(column, ordering(column.type), cuts, region_of_piece, count, truths, nullable=False, numbered=words)
 
     def asked(self, questions: Iterable[Question]) -> Regions:
         """The column cut no further than these of its questions tell apart."""
-        values = self.count - self.nullable
-        truths = {question: self.truths[question] for question in questions}
-        first, joined = _joined([truth[:values] for truth in truths.values()], values)
-        pieces = joined[list(self.region_of_piece)].tolist()
+        first, region, truths = self.truths.joined(questions)
+        pieces = region[list(self.region_of_piece)].tolist()
         kept = [i for i in range(len(self.cuts)) if pieces[i] != pieces[i + 1]]
-        at = np.append(first, [self.count - 1] * self.nullable).astype(np.int64)
         return replace(
             self,
             cuts=tuple(self.cuts[i] for i in kept),
             region_of_piece=(*(pieces[i] for i in kept), pieces[-1]),
-            count=len(at),
-            truths={question: truth[at] for question, truth in truths.items()},
+            count=len(first) + self.nullable,
+            truths=truths,
         )
 
     @property
@@ -120,9 +100,9 @@ class Regions:
         assert self.order is not None
         if self.listed:
             return self._listed_label(region)
-        runs = self._runs(region)
+        runs = self._runs[region]
         if len(runs) > 1:
-            outside = [run for other in range(values) if other != region for run in self._runs(other)]
+            outside = [run for other in range(values) if other != region for run in self._runs[other]]
             if all(self._is_point(*run) for run in outside):
                 return f"{name} not in " + self._set(sorted(outside))
         if all(self._is_point(*run) for run in runs):
@@ -132,22 +112,31 @@ class Regions:
     def _listed_label(self, region: int) -> str:
         """A region of a column with a complete list of values, by the shorter of the two ways to say it."""
         assert self.order is not None
-        owners = [self.region_of_piece[bisect_right(self.cuts, start)] for start in self.listed]
-        inside = [start for start, owner in zip(self.listed, owners, strict=True) if owner == region]
-        outside = [start for start, owner in zip(self.listed, owners, strict=True) if owner != region]
-        word, shown = ("in", inside) if len(inside) <= len(outside) else ("not in", outside)
+        inside = self._values_of.get(region, [])
+        word, shown = "in", inside
+        if 2 * len(inside) > len(self.listed):
+            held = set(inside)
+            word, shown = "not in", [start for start in self.listed if start not in held]
         return f"{self.column.name} {word} {{" + ", ".join(_shown(self.order.value(start)) for start in shown) + "}"
 
-    def _runs(self, region: int) -> list[tuple[int, int]]:
-        """The stretches of neighbouring pieces that belong to a region: (first, last)."""
-        runs: list[tuple[int, int]] = []
+    @cached_property
+    def _values_of(self) -> dict[int, list[Cut]]:
+        """The values of a complete list that belong to each region."""
+        values: dict[int, list[Cut]] = {}
+        for start in self.listed:
+            values.setdefault(self.region_of_piece[bisect_right(self.cuts, start)], []).append(start)
+        return values
+
+    @cached_property
+    def _runs(self) -> list[list[tuple[int, int]]]:
+        """For each region the stretches of neighbouring pieces that belong to it: (first, last)."""
+        runs: list[list[tuple[int, int]]] = [[] for _ in range(self.count)]
         for piece, owner in enumerate(self.region_of_piece):
-            if owner != region:
-                continue
-            if runs and runs[-1][1] == piece - 1:
-                runs[-1] = (runs[-1][0], piece)
+            own = runs[owner]
+            if own and own[-1][1] == piece - 1:
+                own[-1] = (own[-1][0], piece)
             else:
-                runs.append((piece, piece))
+                own.append((piece, piece))
         return runs
 
     def _ends(self, first: int, last: int) -> tuple[Cut | None, Cut | None]:
@@ -232,22 +221,16 @@ class Attribute:
         """Cut the line at every constant and join the pieces that no question tells apart."""
         places = (place for question in self._questions for _, place in question.pieces)
         cuts = sorted({self._snapped(cut) for place in places for cut in place if self._inside(cut)})
-        marks = [(question, self._piece_truth(question, cuts)) for question in self._questions]
-        first, region_of_piece = _joined([truth for _, truth in marks], len(cuts) + 1)
-        by_question: dict[Question, Truth] = {}
-        for question, truth in marks:
-            by_question[question] = np.append(truth[first], [question.when_null] * self.nullable).astype(np.uint8)
+        runs = {question: self._runs(question, cuts) for question in self._questions}
+        first, region_of_piece, truths = joined(runs, len(cuts) + 1, nullable=self.nullable)
         return Regions(
             self.column, self.order, tuple(cuts), tuple(region_of_piece.tolist()), len(first) + self.nullable,
-            by_question, self.nullable, self._listed,
+            truths, self.nullable, self._listed,
         )  # fmt: skip
 
-    def _piece_truth(self, question: Question, cuts: list[Cut]) -> Truth:
-        """The truth of a question on every piece of the line."""
-        row = np.full(len(cuts) + 1, question.otherwise, dtype=np.uint8)
-        for operator, place in question.pieces:
-            self._mark(row, operator, place, cuts)
-        return row
+    def _runs(self, question: Question, cuts: list[Cut]) -> Runs:
+        """The pieces of the line on which a question is true because one of its comparisons is."""
+        return merged_runs(run for operator, place in question.pieces for run in self._held(operator, place, cuts))
 
     def _inside(self, cut: Cut) -> bool:
         """Whether values lie on both sides of a cut; a constant beyond the ends cuts nothing."""
@@ -277,15 +260,10 @@ class Attribute:
         place = bisect_left(self._listed, cut)
         return self._listed[place] if place < len(self._listed) else cut
 
-    def _mark(self, row: Truth, operator: str, place: Place, cuts: list[Cut]) -> None:
+    def _held(self, operator: str, place: Place, cuts: list[Cut]) -> Iterable[tuple[int, int]]:
         below, above = (self._piece_at(cut, cuts) for cut in place)
-        less, equal, greater = _SIDES[operator]
-        if less:
-            row[:below] = TRUE
-        if equal:
-            row[below:above] = TRUE
-        if greater:
-            row[above:] = TRUE
+        runs = ((0, below), (below, above), (above, len(cuts) + 1))
+        return (run for run, holds in zip(runs, _SIDES[operator], strict=True) if holds)
 
     def _piece_at(self, cut: Cut, cuts: list[Cut]) -> int:
         """The first piece that lies at or after a cut."""
@@ -295,30 +273,3 @@ class Attribute:
         if greatest is not None and cut > greatest:
             return len(cuts) + 1
         return bisect_left(cuts, self._snapped(cut)) + 1
-
-
-def _joined(truths: list[Truth], pieces: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(first piece of every region, region of every piece), regions in the order they first appear on the line.
-
-    Pieces are alike when every question has one answer for both. They are found by a hash of their answers and then
-    compared, so that a collision of the hash cannot join different pieces.
-    """
-    keys = np.zeros(pieces, dtype=np.uint64)
-    for k, truth in enumerate(truths):
-        keys += truth * multiplier(k)
-    while True:
-        _, first, region = np.unique(keys, return_index=True, return_inverse=True)
-        clash = next((truth for truth in truths if not np.array_equal(truth, truth[first][region])), None)
-        if clash is None:
-            break
-        keys = (region * 3 + clash).astype(np.uint64)
-    rank = np.argsort(np.argsort(first))
-    return np.sort(first), rank[region]
-
-
-def multiplier(k: int) -> np.uint64:
-    """The k-th number of the splitmix64 sequence, made odd."""
-    z = (0x9E3779B97F4A7C15 * (k + 1)) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
-    return np.uint64((z ^ (z >> 31)) | 1)

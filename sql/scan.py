@@ -105,7 +105,8 @@ class Scan:
     joins: tuple[tuple[str, Join], ...] = ()
     """Tables of which each row has at most one match: public ones joined on a key of theirs, and see ``Join.unit``."""
     factors: tuple[tuple[int, ...], ...] = ()
-    """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order."""
+    """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order; the
+    same one for digits of one column."""
 
     @property
     def name(self) -> str:

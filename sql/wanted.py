@@ -19,6 +19,7 @@ from .literals import Constant
 from .ordering import Cut
 from .regions import Regions
 from .scan import Scan
+from .truths import Truths
 
 What = Literal["keys", "range"]
 
@@ -80,7 +81,7 @@ class Wanted:
         inner = range(pieces) if self._is_bounded else range(1, pieces - 1)
         cell_of = np.full(pieces + 1, -1, dtype=np.int64)  # NULL is last, and no bin
         cell_of[inner.start : inner.stop] = np.arange(len(inner))
-        regions = Regions(column, order, cuts, tuple(range(pieces)), pieces + 1, {})
+        regions = Regions(column, order, cuts, tuple(range(pieces)), pieces + 1, Truths({}, pieces + 1, nullable=True))
         return Scan(self.table, slice(0, len(inner)), (regions,), (), cell_of.reshape(1, -1))
 
     def range_of(self, passing: NDArray[np.bool_]) -> Range | None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.linalg import row_norms, row_peaks
+from tacit.engine.mechanism import viewed
 from tacit.engine.mechanism.calibrate import analytic_sigma
 from tacit.engine.mechanism.noise import variance
 from tacit.engine.mechanism.product_table import ProductTable
@@ -59,12 +60,27 @@ def _split(workloads: Sequence[AnyWorkload], queries: NDArray[np.int64], amount:
     names = np.unique(queries)
     part = Amount(amount.epsilon / len(names), amount.delta / len(names)) if len(names) else amount
     rows_of = np.split(np.argsort(queries, kind="stable"), np.cumsum(np.unique(queries, return_counts=True)[1])[:-1])
-    for rows in rows_of if len(names) else []:
+    rest = _alone(workloads, queries, part, result)
+    for rows in (rows for rows in rows_of if rest[rows].any()):
         chosen = np.zeros(len(queries), dtype=np.bool_)
         chosen[rows] = True
         alone = [workload.only(chosen) for workload in workloads]
         result += _results([workload for workload in alone if len(workload.rows)], len(queries), part)
     return result
+
+
+def _alone(
+    workloads: Sequence[AnyWorkload], queries: NDArray[np.int64], amount: Amount, result: Vector
+) -> NDArray[np.bool_]:
+    """Write the rows that are a query by themselves, where that is quicker than one by one; which rows are left."""
+    counts = np.bincount(queries)[queries] if len(queries) else np.zeros(0)
+    left = np.ones(len(queries), dtype=np.bool_)
+    for table in (w for w in workloads if isinstance(w, ProductTable) and w.is_viewed):
+        inside = counts[table.rows] == 1
+        noise = _noise([table], [_Norms(1.0, 1.0, integers=not table.products.summed)], amount)
+        result[table.rows[inside]] = noise * table.row_peaks[inside]
+        left[table.rows[inside]] = False
+    return left
 
 
 def _results(workloads: Sequence[AnyWorkload], rows: int, amount: Amount) -> Vector:
@@ -102,6 +118,8 @@ def _column_norms(matrix: NDArray[np.float64], size: Vector) -> _Norms:
 def _product_norms(table: ProductTable) -> _Norms:
     """Of all rows of a table, each of a largest entry of 1."""
     first, second, integers = 0.0, 0.0, True
+    if table.is_viewed and (norms := viewed.result_norms(table)) is not None:
+        return _Norms(*norms, integers=not table.products.summed)
     for group in table.products.groups:
         scaled = [np.abs(factor) / row_peaks(factor)[:, None] for factor in group.factors]
         first += math.prod(float(factor.sum(axis=0).max()) for factor in scaled)
@@ -121,6 +139,8 @@ def _histogram(workloads: Sequence[AnyWorkload], rows: int, amount: Amount) -> V
 
 def _from_every_cell(table: ProductTable) -> Vector:
     """The length of every row over all cells, which are not listed; of a combination, the sum of its rows' lengths."""
+    if table.is_viewed:
+        return viewed.lengths(table)
     products = table.products
     lengths = np.zeros(table.combination.shape[1])
     for group in products.groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.engine.components import evidence_of
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.mechanism.stored_plan import PlanRecord, SearchTerms, is_enough, plan_key
+from tacit.engine.mechanism.viewed import best_of
 from tacit.engine.product_answers import total_error
 from tacit.engine.product_workload import Block, ProductStrategy
 from tacit.engine.search.structured.structured import NAMES, optimize_products
@@ -25,18 +27,41 @@ def find_products(
 ) -> tuple[ProductStrategy, float | None]:
     """The structured strategy for a table, and the seconds that cut its search short, if any did.
 
-    ``weights`` are those of its rows. A ``quick`` search is for a table whose cells are listed too.
+    ``weights`` are those of its rows. A ``quick`` search is for a table whose cells are listed too. Where the rows can
+    be read in several ways, each is searched for, and the best is taken.
     """
+    if not table.is_viewed:
+        return _search(table, weights, privacy, terms, quick=quick)
+    if terms.seconds is not None:
+        terms = replace(terms, seconds=terms.seconds / len(table.readings))
+    of_terms = table.terms[0].shape[1] > 1  # many rows are made of the same few products, small as those are
+    found = [
+        _search(table.read_as(number), weights, privacy, terms, quick=quick, aside=number > 0 or of_terms)
+        for number in range(len(table.readings))
+    ]
+    cut = next((cut for _, cut in found if cut is not None), None)
+    return best_of(table, [one for one, _ in found], weights), cut
+
+
+def _search(
+    table: ProductTable, weights: Vector, privacy: Privacy, terms: SearchTerms, *, quick: bool, aside: bool = False
+) -> tuple[ProductStrategy, float | None]:
     of_products = table.weights_of_products(weights)
     key = ""
     if terms.store is not None:
-        key = plan_key("structured", *product_parts(table), of_products, privacy, quick)
+        key = plan_key("structured", *product_parts(table), of_products, privacy, quick, *([aside] if aside else []))
         record = terms.store.read(key)
         stored = None if record is None else read_products(record, table, of_products, privacy)
         if stored is not None and is_enough(stored[1], terms.seconds):
             return stored
     found = optimize_products(
-        table.products, privacy=privacy, weights=of_products, quick=quick, deadline=terms.seconds, cancel=terms.cancel
+        table.products,
+        privacy=privacy,
+        weights=of_products,
+        quick=quick,
+        aside=aside,
+        deadline=terms.seconds,
+        cancel=terms.cancel,
     )
     cut = terms.seconds if terms.seconds is not None and found.seconds >= terms.seconds else None
     if terms.store is not None:
@@ -49,6 +74,8 @@ def product_parts(table: ProductTable) -> list[Any]:
     products, combination = table.products, table.combination
     parts: list[Any] = [list(products.sizes), products.rows_per_unit, sorted(products.summed), products.fixed_point]
     parts += [table.rows, combination.indptr, combination.indices, combination.data]
+    parts += [array for other in table.others for array in (other.indptr, other.indices, other.data)]
+    parts += [] if table.peaks is None else [table.peaks]
     numbers: dict[int, int] = {}
     for group in products.groups:
         for factor in group.factors:

@@ -18,6 +18,7 @@ from tacit.engine.mechanism.noise import Kind, variance
 from tacit.engine.mechanism.product_lattice import ProductLattice, evidence_from
 from tacit.engine.mechanism.product_table import ProductTable
 from tacit.engine.mechanism.table_workload import TableWorkload
+from tacit.engine.mechanism.viewed import rows_apart
 from tacit.engine.mechanism.widths import half_widths, longest_reach, normal_reach
 from tacit.engine.product_workload import ProductStrategy
 from tacit.engine.strategy import Strategy
@@ -207,7 +208,8 @@ class ProductPlan:
         """As for a listed table, of the group of rows that needs most.
 
         The bound of ``calibrate.least_error`` is v(ε)·Σ_k max_j (u_k·w_j)² for an orthonormal basis u; for a product of
-        bases of the factors the sum is the product of their sums. Fewer rows never need more.
+        bases of the factors the sum is the product of their sums. Fewer rows never need more. Rows that exclude each
+        other hold the points where each is largest.
         """
         one_count = least_error(np.ones((1, 1)), epsilon)
         if one_count < sys.float_info.min:  # at an ε of hundreds the least is no float any more
@@ -217,7 +219,8 @@ class ProductPlan:
         single = np.count_nonzero(factors, axis=1) == 1
         weights[indices[single, 0]] = (np.abs(factors[:, 0]) * self.row_weights)[single]
         known: dict[int, float] = {}
-        best = 0.0
+        apart = rows_apart(self.workload) if self.workload.is_viewed else []
+        best = max((float(np.square(self.scaled_peaks[rows]).sum()) for rows in apart), default=0.0)
         for group in self.workload.products.groups:
             for factor in group.factors:
                 if id(factor) not in known:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tacit.engine.linalg import is_identity, pseudo_inverse
+from tacit.engine.search.least_total import least_total
 from tacit.engine.search.optimize import optimize
-from tacit.engine.strategy import Matrix, Privacy, Vector, sensitivity
+from tacit.engine.search.options import LARGE_GAP, Options
+from tacit.engine.search.watch import Watch
+from tacit.engine.strategy import Matrix, Privacy, Strategy, Vector, sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +41,24 @@ class AxisStrategy:
 class AxisSolver:
     """Solves each different problem once."""
 
-    def __init__(self, privacy: Privacy) -> None:
+    def __init__(self, privacy: Privacy, effort: float = 1.0) -> None:
+        """``effort``: the share of the work of a full search."""
         self.privacy: Privacy = privacy
+        self._effort = effort
         self._solved: dict[tuple[tuple[int, ...], bytes], AxisStrategy] = {}
 
     def rows(self, matrix: Matrix) -> AxisStrategy:
         """The best strategy found for some rows over an axis."""
         key = (matrix.shape, matrix.tobytes())
         if key not in self._solved:
-            s = optimize(matrix, privacy=self.privacy)
+            s = optimize(matrix, privacy=self.privacy) if self._effort == 1.0 else self._in_short(matrix)
             L = s.L / s.sensitivity
             self._solved[key] = AxisStrategy(self._symmetric(L), s.error, s.lower_bound)
         return self._solved[key]
+
+    def _in_short(self, matrix: Matrix) -> Strategy:
+        options = Options(privacy=self.privacy, effort=self._effort)
+        return least_total(matrix, np.ones(len(matrix)), options, Watch(target_gap=LARGE_GAP))
 
     def _symmetric(self, L: Matrix) -> Matrix:
         """Under Gaussian noise only LᵀL matters, and its symmetric root is often a multiple of small integers."""

@@ -24,6 +24,8 @@ from tacit.process import one_blas_thread
 
 _MOST_STATEMENTS = 8
 """Statements that are planned by themselves too."""
+_ASIDE = 0.25
+"""Of the work of a full search."""
 NAMES = ("product", "components", "marginals", "marginals of ranges")
 """What structured strategies are called."""
 
@@ -34,6 +36,7 @@ def optimize_products(
     privacy: Privacy,
     weights: Vector | None = None,
     quick: bool = False,
+    aside: bool = False,
     deadline: float | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> ProductStrategy:
@@ -41,6 +44,7 @@ def optimize_products(
 
     ``weights`` are those of the rows of the batch. Rows are scaled to a largest entry of 1 first. A ``quick`` search
     looks for no better weights than equal ones; so does one that ``deadline``, in seconds, or ``cancel`` has ended.
+    One that is made ``aside``, for another reading of rows that have a full search, takes a part of the work.
     """
     begin = time.perf_counter()
 
@@ -50,7 +54,8 @@ def optimize_products(
 
     with one_blas_thread():
         small = scaled(workload, weights)
-        candidates, bound = _pure(small, ended) if privacy == "pure" else _approximate(small, ended)
+        search = _pure if privacy == "pure" else _approximate
+        candidates, bound = search(small, AxisSolver(privacy, _ASIDE if aside else 1.0), ended, statements=not aside)
         measured = [
             (_of_all_blocks(workload, one, privacy, weights) if one.name == "product" else one.error, k)
             for k, one in enumerate(candidates)
@@ -98,8 +103,9 @@ def _of_all_blocks(workload: ProductWorkload, best: Candidate, privacy: Privacy,
     return total_error(workload, answers, weights)
 
 
-def _approximate(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
-    solver = AxisSolver("approximate")
+def _approximate(
+    workload: Scaled, solver: AxisSolver, ended: Callable[[], bool], *, statements: bool
+) -> tuple[list[Candidate], float]:
     splits: dict[int, Vector] = {}
 
     def found(part: Scaled) -> list[Candidate]:
@@ -110,13 +116,13 @@ def _approximate(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Cand
                 splits.update(split[1])
         return candidates
 
-    candidates = [*found(workload), *_statements_apart(workload, "approximate", found)]
-    return candidates, structure_bound(workload, splits, solver)
+    candidates = [*found(workload), *(_statements_apart(workload, "approximate", found) if statements else ())]
+    return candidates, structure_bound(workload, splits, solver) if statements else 0.0
 
 
-def _pure(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate], float]:
-    solver = AxisSolver("pure")
-
+def _pure(
+    workload: Scaled, solver: AxisSolver, ended: Callable[[], bool], *, statements: bool
+) -> tuple[list[Candidate], float]:
     def found(part: Scaled) -> list[Candidate]:
         candidates = [apart(part, solver)]
         if len(part.column_sets) == 1:
@@ -128,8 +134,8 @@ def _pure(workload: Scaled, ended: Callable[[], bool]) -> tuple[list[Candidate],
             tried.append(("marginals of ranges", by_ranges))
         return candidates + [c for name, fs in tried if (c := marginals(part, fs, name, ended)) is not None]
 
-    candidates = [*found(workload), *_statements_apart(workload, "pure", found)]
-    return candidates, structure_bound(workload, {}, AxisSolver("approximate"))
+    candidates = [*found(workload), *(_statements_apart(workload, "pure", found) if statements else ())]
+    return candidates, structure_bound(workload, {}, AxisSolver("approximate")) if statements else 0.0
 
 
 def _statements_apart(

@@ -3,7 +3,7 @@
 A few cuts are a balanced tree of comparisons. Many cuts on a line of numbers or dates are looked up: an even grid over
 the line gives each value a slot, a constant list gives each slot the pieces that can lie in it, and one or two exact
 comparisons decide. The tree costs a comparison per cut for every vector of rows, the lookup the same for 10 cuts as for
-10,000.
+1,000. Beyond, see ``search_sql``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 from ...ordering import Cut, Ordering
 from .scratch import fold_list
+from .search_sql import search_sql, step_sql
 
 if TYPE_CHECKING:
     from ...regions import Regions
 
 _TREE = 24
 """Up to so many cuts the tree is faster."""
+_SEARCH = 1024
+"""From so many on, it is computed or searched for by halving (``search_sql``)."""
 _SLOTS = 4096
 _COMPARISONS = 4
 """A slot that holds more cuts than this makes the tree the better choice."""
@@ -40,13 +43,19 @@ def number_sql(regions: Regions, numbers: Sequence[int]) -> str:
     column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
-    number = None
-    if regions.order is not None and len(cuts) > _TREE and regions.order.kind in ("number", "moment"):
-        number = _lookup(column, regions.order, cuts, pieces)
-    if number is None:
-        number = _tree(column, regions.order, cuts, pieces)
+    number = _piece(column, regions.column.type, regions.order, cuts, pieces)
     null = int(numbers[regions.null_region])
     return number if number == str(null) else f"CASE WHEN {column} IS NULL THEN {null} ELSE {number} END"
+
+
+def _piece(column: str, type_: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:
+    """The region of a value that is not NULL."""
+    if order is None or len(cuts) <= _TREE:
+        return _tree(column, order, cuts, region)
+    if len(cuts) > _SEARCH:
+        return step_sql(column, type_, order, cuts, region) or search_sql(column, type_, order, cuts, region)
+    looked_up = _lookup(column, order, cuts, region) if order.kind in ("number", "moment") else None
+    return looked_up or _tree(column, order, cuts, region)
 
 
 def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:

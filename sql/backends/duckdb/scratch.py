@@ -53,6 +53,10 @@ def database() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+_AT_ONCE = 4096
+"""Rows of constants in one statement."""
+
+
 @lru_cache(maxsize=65536)
 def cast_text(text: str, type_: str) -> Any:
     """What DuckDB makes of ``CAST('text' AS type)``, or None when it refuses (or gives an infinite date)."""
@@ -223,12 +227,21 @@ def _nulls(columns: tuple[tuple[str, str], ...]) -> str:
 
 
 def frame(names: tuple[str, ...], types: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pd.DataFrame:
-    """A frame of constants with the dtypes that DuckDB's frame would have."""
+    """A frame of constants with the dtypes that DuckDB's frame would have.
+
+    Some at a time: a statement with 100,000 parameters takes a gigabyte.
+    """
     casts = ", ".join(f"CAST(c{i} AS {t}) AS {quote(n)}" for i, (n, t) in enumerate(zip(names, types, strict=True)))
     heads = ", ".join(f"c{i}" for i in range(len(names)))
     places = "(?" + ", ?" * len(names) + ")"
-    values = ", ".join([places] * len(rows))
-    query = f"SELECT {casts} FROM (VALUES {values}) AS v(ordinal, {heads}) ORDER BY ordinal"  # noqa: S608
-    flat = [value for ordinal, row in enumerate(rows) for value in (ordinal, *row)]
-    result: pd.DataFrame = database().execute(query, flat).df()
+    scratch = database()
+    for start in range(0, max(len(rows), 1), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE]
+        values = ", ".join([places] * len(part))
+        verb = "INSERT INTO constants" if start else "CREATE OR REPLACE TEMP TABLE constants AS"
+        flat = [value for ordinal, row in enumerate(part, start) for value in (ordinal, *row)]
+        scratch.execute(f"{verb} SELECT ordinal, {casts} FROM (VALUES {values}) AS v(ordinal, {heads})", flat)  # noqa: S608
+    shown = ", ".join(map(quote, names))
+    result: pd.DataFrame = scratch.execute(f"SELECT {shown} FROM constants ORDER BY ordinal").df()  # noqa: S608
+    scratch.execute("DROP TABLE constants")
     return result
