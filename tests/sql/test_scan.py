@@ -189,7 +189,7 @@ def test_many_cuts_are_looked_up_exactly(
     queries = [f"SELECT count(*) FROM t WHERE {column} {op} {c}" for c in constants for op in ("<", "=", ">=")]
     workload = compile_batch(queries, catalog)
     (scan,) = workload.scans
-    assert "list_extract" in render(scan, b"", lambda table, wanted: quote(table.name))
+    assert "tacit lookup" in render(scan, b"", lambda table, wanted: quote(table.name))
     ours = workload.matrix @ source.count(scan, b"")
     expected = [database.execute(query).fetchone()[0] for query in queries]  # type: ignore[index]
     rows = [query.columns[0].output.rows[0] for query in workload.queries]  # type: ignore[union-attr]

@@ -8,7 +8,9 @@ comparisons decide. The tree costs a comparison per cut for every vector of rows
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...ordering import Cut, Ordering
@@ -18,7 +20,7 @@ from .search_sql import search_sql, step_sql
 if TYPE_CHECKING:
     from ...regions import Regions
 
-_TREE = 24
+TREE = 24
 """Up to so many cuts the tree is faster."""
 _SEARCH = 1024
 """From so many on, it is computed or searched for by halving (``search_sql``)."""
@@ -50,7 +52,7 @@ def number_sql(regions: Regions, numbers: Sequence[int]) -> str:
 
 def _piece(column: str, type_: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:
     """The region of a value that is not NULL."""
-    if order is None or len(cuts) <= _TREE:
+    if order is None or len(cuts) <= TREE:
         return _tree(column, order, cuts, region)
     if len(cuts) > _SEARCH:
         return step_sql(column, type_, order, cuts, region) or search_sql(column, type_, order, cuts, region)
@@ -72,39 +74,61 @@ def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequ
     return between(0, len(cuts))
 
 
-def _lookup(column: str, order: Ordering, cuts: Sequence[Cut], region: Sequence[int]) -> str | None:
-    """A slot on an even grid, the number of cuts below the slot, and exact comparisons with the cuts inside it.
+@dataclass(frozen=True)
+class SlotGrid:
+    """An even grid over a line of numbers or moments, and the cuts that lie in each of its slots.
 
-    The slot is computed in floating point and may be off by a little, but it is a monotone function of the value, and
+    A slot is computed in floating point and may be off by a little, but it is a monotone function of the value, and
     DuckDB computes the slots of the cuts by the same expression: a cut in a lower slot is at most the value, a cut in a
     higher one is above it, and those in the value's slot are compared exactly. So rounding cannot misplace a value.
     """
-    literals = [order.literal(cut) for cut in cuts]
-    first, last = literals[0], literals[-1]
-    low, high = (f"{_as_double(literal, order)}" for literal in (first, last))
 
-    def slot(value: str) -> str:
-        share = f"({_as_double(value, order)} - {low}) / ({high} - {low})"
+    order: Ordering
+    literals: Sequence[str]
+    """The cuts, ascending."""
+    inside: Sequence[Sequence[int]] = ()
+    """The numbers of the cuts in each slot."""
+
+    def slot(self, value: str) -> str:
+        """SQL for the slot of a value between the first and the last cut, from 1 on; NULL for NULL."""
+        low, high = (_as_double(literal, self.order) for literal in (self.literals[0], self.literals[-1]))
+        share = f"({_as_double(value, self.order)} - {low}) / ({high} - {low})"
         return f"CAST(floor(least(1.0, greatest(0.0, {share})) * {_SLOTS - 1}) AS INTEGER) + 1"
 
-    slots = fold_list([slot(literal) for literal in literals])
+    def below(self) -> list[int]:
+        """How many cuts lie in lower slots, for each slot."""
+        return [0, *itertools.accumulate(map(len, self.inside))][:-1]
+
+    @property
+    def most(self) -> int:
+        """How many cuts a slot has at most."""
+        return max(map(len, self.inside))
+
+
+def slot_grid(order: Ordering, cuts: Sequence[Cut]) -> SlotGrid | None:
+    """The grid over some cuts; None where too many lie in one slot."""
+    grid = SlotGrid(order, [order.literal(cut) for cut in cuts])
+    slots = fold_list([grid.slot(literal) for literal in grid.literals])
     if slots is None or any(not isinstance(s, int) for s in slots):
         return None
-    inside: list[list[int]] = [[] for _ in range(_SLOTS + 1)]
+    inside: list[list[int]] = [[] for _ in range(_SLOTS)]
     for number, place in enumerate(slots):
-        inside[place].append(number)
-    most = max(map(len, inside))
-    if most > _COMPARISONS:
+        inside[place - 1].append(number)
+    grid = replace(grid, inside=inside)
+    return grid if grid.most <= _COMPARISONS else None
+
+
+def _lookup(column: str, order: Ordering, cuts: Sequence[Cut], region: Sequence[int]) -> str | None:
+    """The number of cuts below a value's slot, and exact comparisons with the cuts inside it."""
+    grid = slot_grid(order, cuts)
+    if grid is None:
         return None
-    below, total = [], 0
-    for held in inside[1:]:
-        below.append(total)
-        total += len(held)
-    place = slot(column)
-    piece = f"list_extract({_list(map(str, below))}::INTEGER[], {place})"
-    for k in range(most):
+    first, last = grid.literals[0], grid.literals[-1]
+    place = grid.slot(column)
+    piece = f"list_extract({_list(map(str, grid.below()))}::INTEGER[], {place})"
+    for k in range(grid.most):
         # A slot with fewer cuts is compared with the last cut of all, which no value that gets here has reached.
-        cut = _list(literals[held[k]] if k < len(held) else last for held in inside[1:])
+        cut = _list(grid.literals[held[k]] if k < len(held) else last for held in grid.inside)
         piece += f" + CAST({column} >= list_extract({cut}, {place}) AS INTEGER)"
     looked_up = f"list_extract({_list(map(str, region))}::INTEGER[], {piece} + 1)"
     return (

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from ...catalog import UNIT_NAME, Column, Table
 from ...derived import UnitRows
 from ...scan import UNIT, Join, Scan, SummedColumn
+from .lookups import Lookup, lookup
 from .regions_sql import region_sql
 from .text import double, literal, quote
 from .types import kind_of
@@ -34,10 +35,31 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
 
 
 def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
-    """Every row that the scan counts: its region in each column, then its share of each summed column."""
-    keys = [f"{region_sql(regions)} AS k{i}" for i, regions in enumerate(scan.regions)]
+    """Every row that the scan counts: its region in each column, then its share of each summed column.
+
+    The tables of ``lookups`` must be there.
+    """
+    found = lookups(scan)
     shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
-    return f"SELECT {', '.join([*keys, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
+    inner = [
+        f"{found[i].key} AS g{i}" if i in found else f"{region_sql(regions)} AS k{i}"
+        for i, regions in enumerate(scan.regions)
+    ] + [f"{table.value} AS v{i}" for i, table in found.items() if table.comparisons]
+    rows = f"SELECT {', '.join([*inner, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
+    if not found:
+        return rows
+    outer = [
+        f"{found[i].number(f'l{i}', f'v{i}')} AS k{i}" if i in found else f"k{i}" for i in range(len(scan.regions))
+    ]
+    joined = " ".join(f"JOIN {table.place} l{i} ON g{i} = l{i}.k" for i, table in found.items())
+    shown = [*outer, *(f"f{i}" for i in range(len(shares)))]
+    return f"SELECT {', '.join(shown)} FROM ({rows}) {joined}"  # noqa: S608
+
+
+def lookups(scan: Scan) -> dict[int, Lookup]:
+    """The tables that a scan joins, by the number of the column."""
+    found = {i: lookup(regions, i) for i, regions in enumerate(scan.regions)}
+    return {i: table for i, table in found.items() if table is not None}
 
 
 def render_values(scan: Scan, salt: bytes, stored: Stored) -> str:

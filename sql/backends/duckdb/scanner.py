@@ -23,7 +23,7 @@ from ...scan_sets import ScanSets, joint_scans
 from ...source import Keep
 from .extremes import rehearsal
 from .public_tables import Columns, PublicTables, is_portable, restored
-from .scan_sql import Stored, render, render_rows, render_values
+from .scan_sql import Stored, lookups, render, render_rows, render_values
 from .text import quote
 
 _VECTORS = 128
@@ -64,13 +64,19 @@ class Scanner(ABC):
         return self._stored(table, wanted)
 
     def _bring_public(self, cursor: duckdb.DuckDBPyConnection, scan: Scan | None) -> int:
-        """Bring over the rows of the public queries that a scan joins; returns how many there are."""
+        """Bring over what a scan joins beside stored tables; returns how many statements that took.
+
+        Its tables of regions, and the rows of queries over public tables.
+        """
         joins = () if scan is None else (*scan.private, *scan.joins)
         tables = dict.fromkeys(public_queries(scan.table, joins) if scan is not None else ())
         for table in tables:
             assert isinstance(table.rows, PublicQuery)
             cursor.register(_public_name(table), self._public.portable_rows(table.rows, _portable_columns(table)))
-        return len(tables)
+        made = lookups(scan) if scan is not None else {}
+        for table_of_regions in made.values():
+            cursor.execute(table_of_regions.create)
+        return len(tables) + len(made)
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
