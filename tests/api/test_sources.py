@@ -234,3 +234,51 @@ def test_a_parquet_column_that_a_row_can_make_unreadable_is_refused_when_it_is_u
         con = tacit.connect(tmp_path / f"{name}.parquet", policy=unit)
         with pytest.raises(tacit.NotSupportedError, match="milliseconds"):
             con.explain(f"SELECT count(*) FROM {name} WHERE y < 3", epsilon=0.1)
+
+
+def lake(folder: Path) -> Path:
+    query = "SELECT i % 3 AS a, i AS b, (2020 + i % 2)::VARCHAR AS y FROM range(60) t(i)"
+    with duckdb.connect() as database:
+        database.execute(f"COPY ({query}) TO '{folder}' (FORMAT parquet, PARTITION_BY (y))")
+    return folder
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
+    folder = lake(tmp_path / "visits")
+    policy = {"budget": {"epsilon": 9}, "tables": {"visits": {"columns": {"y": {"values": ["2020", "2021"]}}}}}
+    with tacit.connect(folder, policy=policy) as con:
+        frame = tacit.testing.exact_answers(con, "SELECT y, count(*) AS n FROM visits WHERE b < 30 GROUP BY y")[0]
+        assert frame["n"].tolist() == [15, 15, 0] and frame["y"].tolist()[:2] == ["2020", "2021"]
+        con.answer("SELECT count(*) FROM visits", epsilon=1)
+        assert (tmp_path / "visits.ledger").exists()
+        duckdb.sql("SELECT 1::BIGINT AS a, 2::BIGINT AS b FROM range(9)").write_parquet(
+            str(next((folder / "y=2020").glob("*.parquet")))
+        )
+        con.answer("SELECT count(*) FROM visits", epsilon=1)
+        assert con.budget.spent.epsilon == 2, "other files are another version"
+
+
+def test_a_pattern_means_files_of_one_folder(tmp_path: Path) -> None:
+    folder = lake(tmp_path / "visits")
+    with tacit.connect(folder / "y=2020" / "*.parquet", epsilon=1) as con:
+        (table,) = con.catalog.tables
+        assert tacit.testing.exact_answers(con, f'SELECT count(*) FROM "{table.name}"')[0].iloc[0, 0] == 30
+    with pytest.raises(tacit.OperationalError, match="no file"):
+        tacit.connect(folder / "y=20??.parquet", epsilon=1)
+
+
+def test_files_of_a_folder_agree_in_their_columns(tmp_path: Path) -> None:
+    folder = lake(tmp_path / "visits")
+    with tacit.connect(folder, epsilon=9) as con:
+        other = folder / "y=2021" / "other.parquet"
+        old = next((folder / "y=2021").glob("*.parquet"))
+        duckdb.sql("SELECT 'x' AS a, 2::BIGINT AS b").write_parquet(str(old))
+        with pytest.raises(tacit.OperationalError, match="nothing was charged"):
+            con.answer("SELECT count(*) FROM visits", epsilon=1)
+        assert con.budget.spent.epsilon == 0
+        old.rename(other)
+        with pytest.raises(tacit.OperationalError):
+            con.answer("SELECT count(*) FROM visits", epsilon=1)
+        assert con.budget.spent.epsilon == 0
+    with pytest.raises(tacit.OperationalError, match="different columns"):
+        tacit.connect(folder, epsilon=1)

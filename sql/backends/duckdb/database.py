@@ -19,7 +19,7 @@ from ...check_constraints import check_ranges
 from ...names import MAIN, folded, spelled
 from ...scan import Scan
 from ...source import ColumnTypes, SourceColumn, SourceTable
-from .files import READERS, File, open_file
+from .files import READERS, File, folder_columns, open_file, open_folder
 from .instance import Instance, instance_of
 from .public_tables import fetched, portable
 from .scan_sql import read_column
@@ -42,6 +42,11 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
             "path of a parquet or csv file"
         )
     path = Path(database)
+    pattern = "**/*.parquet" if path.is_dir() else path.name if _is_pattern(path) else None
+    if pattern is not None:
+        folder = (path if path.is_dir() else path.parent).resolve()
+        connection, file = open_folder(folder, pattern)
+        return DuckDBSource(connection, folder, owned=True, file=file)
     if not path.is_file():
         raise OperationalError(f"there is no database file at {str(path)!r}")
     kind = READERS.get(path.suffix.lower())
@@ -65,6 +70,11 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
     except duckdb.Error:
         raise OperationalError(f"{str(path)!r} cannot be opened as a DuckDB database") from None
     return DuckDBSource(connection, path.absolute(), owned=True)
+
+
+def _is_pattern(path: Path) -> bool:
+    """Whether a path stands for several parquet files; one of that very name comes first."""
+    return not path.exists() and any(sign in path.name for sign in "*?[") and path.suffix in (".parquet", ".pq")
 
 
 def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
@@ -167,11 +177,7 @@ class DuckDBSource(Scanner):
     def _check_unchanged(self, scan: Scan) -> None:
         """The batch was compiled for the columns that were there when the connection was opened."""
         if self._file is not None:
-            try:
-                described = self._run(f"DESCRIBE SELECT * FROM {self._file.rows}")  # noqa: S608
-            except OperationalError:
-                described = []
-            same = described == self._file.described
+            same = self._is_same_file(self._file)
         else:
             shape = _shape(self._columns())
             paths = [table.path or ("main", table.name) for table in scan.tables]
@@ -181,6 +187,17 @@ class DuckDBSource(Scanner):
                 f"the columns of {scan.name} are no longer those that this connection was opened with; nothing was "
                 "charged\nhint: connect again"
             )
+
+    def _is_same_file(self, file: File) -> bool:
+        try:
+            if self._run(f"DESCRIBE SELECT * FROM {file.rows}") != file.described:  # noqa: S608
+                return False
+            if not file.parts:
+                return True
+            with self._cursor() as cursor:
+                return folder_columns(cursor, file.parts) == file.stored
+        except (OperationalError, duckdb.Error):
+            return False
 
     @property
     def memory(self) -> str | None:
@@ -199,7 +216,8 @@ class DuckDBSource(Scanner):
         if self.path is None:
             return "memory" if self._instance is None else self._instance.state(self._run, self._database)
         try:
-            stamps = [self.path.stat()]
+            parts = self._file.parts if self._file is not None else ()
+            stamps = [path.stat() for path in parts or (self.path,)]
         except OSError:
             raise OperationalError(f"{str(self.path)!r} is gone") from None
         with suppress(OSError):  # what an open connection wrote lies in the log until the next checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,15 @@ class File:
     """What DuckDB says of the columns in the file."""
     fragile: frozenset[str] = frozenset()
     """Columns that DuckDB converts when it reads them, and fails on a value that it cannot: refused when used."""
+    parts: tuple[Path, ...] = ()
+    """The files of a folder; empty where it is one file."""
+    stored: tuple[Any, ...] = ()
+    """What all files of a folder say of their columns."""
 
 
 def open_file(path: Path, kind: str, types: ColumnTypes) -> tuple[duckdb.DuckDBPyConnection, File]:
     """An in-memory database with one view over the file, and no other file within reach."""
-    where = literal(re.sub(r"([*?\[])", r"[\1]", str(path)))  # else DuckDB takes a name for a pattern of names
+    where = _escaped(path)
     connection = duckdb.connect(
         ":memory:", config={k: v for k, v in SAFE_CONFIG.items() if "autol" in k or "autoi" in k}
     )
@@ -59,6 +63,58 @@ def open_file(path: Path, kind: str, types: ColumnTypes) -> tuple[duckdb.DuckDBP
         connection.close()
         raise OperationalError(f"{str(path)!r} cannot be read as a {kind} file") from None
     return connection, replace(file, described=described)
+
+
+def open_folder(folder: Path, pattern: str) -> tuple[duckdb.DuckDBPyConnection, File]:
+    """The same for all parquet files of a folder that a pattern means; ``key=value`` in their paths is a column.
+
+    They must agree in their columns, which is looked up in what they say of themselves and not in their rows.
+    """
+    paths = tuple(sorted(path.resolve() for path in folder.glob(pattern) if path.is_file()))
+    if not paths:
+        raise OperationalError(f"there is no file {pattern} in {str(folder)!r}")
+    places = [_escaped(path) for path in paths]
+    by_key = {tuple(part.partition("=")[0] for part in path.relative_to(folder).parts[:-1] if "=" in part)
+              for path in paths if path.is_relative_to(folder)}  # fmt: skip
+    options = ", hive_partitioning = true, hive_types_autocast = false" if by_key != {()} else ""
+    rows = f"read_parquet([{', '.join(places)}], union_by_name = false{options})"
+    connection = duckdb.connect(
+        ":memory:", config={k: v for k, v in SAFE_CONFIG.items() if "autol" in k or "autoi" in k}
+    )
+    try:
+        stored = folder_columns(connection, paths)
+        if len(stored) > 1 or len(by_key) > 1:
+            raise OperationalError(
+                f"the files of {str(folder)!r} have different columns\nhint: write them alike, or name those that are"
+            )
+        connection.execute(f"CREATE VIEW {quote(folder.name)} AS SELECT * FROM {rows}")  # noqa: S608
+        described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()  # noqa: S608
+        fragile = frozenset(name for name, _, converted, *_ in stored[0] if "MILLIS" in (converted or ""))
+        connection.execute(f"SET allowed_paths = [{', '.join([*map(literal, map(str, paths)), *places])}]")
+        connection.execute("SET enable_external_access = false")
+        lock(connection)
+    except duckdb.Error:
+        connection.close()
+        raise OperationalError(f"the files of {str(folder)!r} cannot be read as parquet files") from None
+    except OperationalError:
+        connection.close()
+        raise
+    return connection, File(folder.name, rows, {}, described, fragile, paths, stored)
+
+
+def folder_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> tuple[Any, ...]:
+    """The different lists of columns that parquet files have; reads no row."""
+    places = ", ".join(map(_escaped, paths))
+    told = f"SELECT *, row_number() OVER () AS n FROM parquet_schema([{places}])"  # noqa: S608
+    columns = "list((name, type, converted_type, num_children) ORDER BY n)[2:]"  # after the root
+    listed = f"SELECT {columns} AS columns FROM ({told}) GROUP BY file_name"  # noqa: S608
+    rows = connection.execute(f"SELECT DISTINCT columns FROM ({listed})").fetchall()  # noqa: S608
+    return tuple(tuple(columns) for (columns,) in rows)
+
+
+def _escaped(path: Path) -> str:
+    """A path as a constant; else DuckDB takes a name for a pattern of names."""
+    return literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _csv_file(path: Path, where: str, types: ColumnTypes) -> File:
