@@ -18,7 +18,7 @@ from tacit.errors import TypeMismatchError, UnsupportedSqlError
 from .batch import BatchReader, TableBatch
 from .catalog import Column
 from .cells import GroupedAggregate
-from .clamped import clamped, summands
+from .clamped import clamped, is_arithmetic, summands
 from .constants import is_constant
 from .declared import bounds, column_bounds, constant_moment
 from .dialect import is_numeric, to_double
@@ -227,7 +227,9 @@ class AggregateReader:
         branches = self._branches(node, where)
         if branches is not None:
             return _total(self._squares(result, condition) for condition, result in branches)
-        inner = exp.Paren(this=node.copy())
+        inner: exp.Expr = exp.Paren(this=node.copy())
+        if not is_arithmetic(node):  # which is computed with DOUBLEs anyway: a square must not overflow its type
+            inner = exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DataType.Type.DOUBLE))
         return self._sum(exp.Mul(this=inner, expression=inner.copy()), where)
 
     def _affine(self, node: exp.Expr, where: Predicate) -> Form | None:

@@ -25,16 +25,20 @@ def clamped(node: exp.Expr, scope: Scope) -> Column:
     if isinstance(node, exp.Column):
         return scope.resolve(node)
     node = scope.written(node)
-    plain = all(isinstance(part, _ARITHMETIC) for part in node.walk())
-    column = derived(node, scope, _clamp_sql if plain else _clamp_in_type_sql)
+    column = derived(node, scope, _clamp_sql if is_arithmetic(node) else _clamp_in_type_sql)
     ends = bounds(node, scope)
     name = rendered(node, scope, _clamp_words)
     return replace(column, name=name, domain=Range(*ends) if ends is not None else None)
 
 
+def is_arithmetic(node: exp.Expr) -> bool:
+    """Whether an expression is made of columns, numbers, +, - and * alone."""
+    return all(isinstance(part, _ARITHMETIC) for part in node.walk())
+
+
 def summands(node: exp.Expr, scope: Scope) -> tuple[Column, ...] | None:
     """The columns of plain arithmetic: with its columns clamped it is NULL exactly where one of them is."""
-    if not all(isinstance(part, _ARITHMETIC) for part in node.walk()):
+    if not is_arithmetic(node):
         return None
     columns = tuple(dict.fromkeys(scope.resolve(part) for part in node.find_all(exp.Column)))
     return columns if all(_is_clamped(column) for column in columns) else None

@@ -283,6 +283,8 @@ def _computed(node: exp.Expr, scope: Scope) -> Ends | None:
     if isinstance(node, exp.Abs):
         return (Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
     if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Trunc | exp.Cast | exp.TryCast):
+        if isinstance(node, exp.Cast | exp.TryCast) and node.is_type("double"):
+            return inner
         numeric = not isinstance(node, exp.Cast | exp.TryCast) or node.is_type(*exp.DataType.NUMERIC_TYPES)
         return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if numeric else None
     other = _ends(node.expression, scope) if isinstance(node.args.get("expression"), exp.Expr) else None

@@ -194,7 +194,7 @@ QUOTIENT = "released numbers are no whole numbers"
         ("distinct values do not add up", "SELECT dept, count(DISTINCT pid) FROM visits GROUP BY ROLLUP (dept)"),
         ("NOT IN holds for no row", "SELECT count(*) FROM visits v WHERE v.dept NOT IN "
          "(SELECT p.city FROM patients p WHERE p.pid = v.pid)"),
-        ("reads rows and does not group", "SELECT count(*) FROM visits v WHERE EXISTS "
+        ("a subquery in a condition reads rows", "SELECT count(*) FROM visits v WHERE EXISTS "
          "(SELECT count(*) FROM calls c WHERE c.pid = v.pid)"),
         ("several rows for one value", "SELECT count(DISTINCT v.ward) FROM visits v JOIN lists l ON l.name = v.dept"),
         ("several rows for one value", "SELECT count(*) FROM visits v JOIN lists l ON l.name = v.dept"),

@@ -19,7 +19,7 @@ from ...names import MAIN, folded, spelled
 from ...source import SourceColumn, SourceTable
 from .sessions import Sessions, all_rows
 from .travel import Travel, base_travel, enum_travel
-from .views import duckdb_view
+from .view_text import duckdb_view
 
 PUBLIC = "public"
 """The schema whose tables go by their bare name."""
