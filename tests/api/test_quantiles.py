@@ -171,7 +171,7 @@ def test_the_answer_is_labelled(con: Connection) -> None:
     ],
 )
 def test_dates_come_back_as_dates(con: Connection, sql: str, near: pd.Timedelta | None) -> None:
-    answers = con.answer(sql, epsilon=20.0, strategy="hierarchical")
+    answers = con.answer(sql, epsilon=200.0, strategy="hierarchical")
     expected = duckdbs(sql)
     assert (answers[0].df.dtypes == expected.dtypes).all()
     for name in answers[0].names:
