@@ -1,12 +1,14 @@
 """What planning costs: CPU seconds as a multiple of importing pandas in the same run, and peak memory.
 
     python benchmarks/planning.py                # everything, four minutes on an idle core
-    python benchmarks/planning.py cube ranges    # some: cube, ranges, wide, again, growth
+    python benchmarks/planning.py cube ranges    # some: cube, ranges, wide, again, groups, growth
 
 Each line is a process of its own, so that its peak memory is its own. ``cube`` is GROUP BY CUBE over three columns of
 twelve values, ``ranges`` 1,024 ranges over 4,096 cells, ``wide`` 256 ranges over 65,536 cells, each planned for both
 kinds of noise: the search and the rounding to the lattice, but not the compilation. ``again`` are the 95 ranges of the
 README from SQL: planned, then for another ε, and by a second process that reads the plan which the first one kept.
+``groups`` are 40,000 groups of one column, alone and beside a total and ten ranges, from SQL to frames: seconds of the
+clock for ``explain`` and for ``answer``, and the standard error of a group in units of that of one count by itself.
 ``growth`` is how time and error grow with the cells n at a fixed number of queries m, and with m at a fixed n: ranges,
 both kinds of noise, with the exponents of n and m that fit best, and a chart.
 """
@@ -96,6 +98,47 @@ def plan_from_sql(database: str) -> list[dict[str, Any]]:
     return rows
 
 
+GROUPED = {
+    "40,000 groups": ["SELECT zip, count(*) FROM t GROUP BY zip"],
+    "and a total, and ten ranges": [
+        "SELECT zip, count(*) FROM t GROUP BY zip",
+        "SELECT count(*) FROM t",
+        *(f"SELECT count(*) FROM t WHERE zip BETWEEN {1000 * k} AND {2500 * k + 9000}" for k in range(10)),
+    ],
+}
+
+
+def answer_groups(database: str, name: str, delta: float) -> dict[str, Any]:
+    import tacit
+
+    policy = {
+        "budget": {"epsilon": 10.0, "delta": 0.1},
+        "tables": {"t": {"columns": {"zip": {"min": 0, "max": 39_999}}}},
+    }
+    with tacit.connect(database, policy=policy) as con:
+        begin = time.perf_counter()
+        con.explain(GROUPED[name], epsilon=1.0, delta=delta)
+        explained = time.perf_counter()
+        answers = con.answer(GROUPED[name], epsilon=1.0, delta=delta)
+        answered = time.perf_counter()
+        one = con.explain("SELECT count(*) FROM t", epsilon=1.0, delta=delta, refresh=True).df()["stderr"].iloc[0]
+    stderr = float(answers.df()["stderr"].iloc[0] / one)
+    return {"explain": explained - begin, "answer": answered - explained, "stderr": stderr}
+
+
+def show_groups() -> None:
+    line = "{:<34} {:>8} {:>10} {:>10} {:>8} {:>8}"
+    print("\n" + line.format("from SQL", "δ", "explain s", "answer s", "stderr", "MB"))
+    with tempfile.TemporaryDirectory() as folder:
+        database = str(Path(folder) / "groups.duckdb")
+        child("groups data", database)
+        for name in GROUPED:
+            for delta in ("0", "1e-6"):
+                found = child("groups", database, name, delta)
+                figures = (f"{found['explain']:.1f}", f"{found['answer']:.1f}", f"{found['stderr']:.3f}")
+                print(line.format(name, delta, *figures, found["memory"]), flush=True)
+
+
 def grow(privacy: Any, along: str) -> list[dict[str, Any]]:
     """One line for each size: the first plan of a process loads what all share, and is made twice."""
     sizes = [(MIDDLE_QUERIES, n) for n in CELLS] if along == "cells" else [(m, MIDDLE_CELLS) for m in QUERIES]
@@ -181,6 +224,8 @@ def main(parts: list[str]) -> None:
             ("the same in another process", second[0]),
         ):
             show(text, "Laplace", result, pandas)
+    if not parts or "groups" in parts:
+        show_groups()
     if not parts or "growth" in parts:
         growth()
 
@@ -197,6 +242,14 @@ def run_child(args: list[str]) -> None:
             with duckdb.connect(database) as raw:
                 raw.execute("CREATE TABLE t AS SELECT (i % 120)::INTEGER AS age FROM range(10000) AS r(i)")
             result = {}
+        case ["groups data", database]:
+            import duckdb
+
+            with duckdb.connect(database) as raw:
+                raw.execute("CREATE TABLE t AS SELECT (hash(i) % 40000)::INTEGER AS zip FROM range(100000) AS r(i)")
+            result = {}
+        case ["groups", database, name, delta]:
+            result = answer_groups(database, name, float(delta))
         case ["sql", database]:
             result = plan_from_sql(database)
         case _:
