@@ -131,6 +131,9 @@ class Table:
     """The values that were found for expressions over its columns, and for columns of which a range is declared, by
     the expression's SQL or the column's name, and the type."""
 
+    left_out: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    """Columns of the stored table that no batch can use, each with the reason."""
+
     @property
     def unit_column(self) -> str | None:
         """The column that holds the privacy unit, where the table has one."""
@@ -165,6 +168,8 @@ class Catalog:
     """The rows of a query over public tables, where a database is at hand."""
     main: str = "main"
     """What the database calls the schema whose tables go by their bare name."""
+    database: str = ""
+    """What SQL may call the database, before the schema or in its place; empty where it has no such name."""
 
     @cached_property
     def _by_name(self) -> dict[str, Table]:
@@ -181,7 +186,8 @@ class Catalog:
     def at(self, schema: str, name: str) -> Table | None:
         """A table by its place in the database; an empty schema is the main one, which the database may call so too."""
         place = folded(schema)
-        return self._by_key.get(("main" if place in ("", self.main) else place, folded(name)))
+        is_main = place in ("", self.main, folded(self.database))
+        return self._by_key.get(("main" if is_main else place, folded(name)))
 
     @cached_property
     def labels(self) -> tuple[str, str]:

@@ -9,13 +9,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from tacit.errors import LimitError, SqlError, all_of
+from sqlglot import exp
+from tacit.errors import LimitError, SqlError, UnknownNameError, all_of
 
 from .batch import BatchReader, TableBatch
 from .catalog import Catalog
 from .cells import CellList, build_cells
 from .computed_axes import Aggregates, with_computed_axes
 from .constants import Parameters, Params
+from .names import folded
 from .parse import Chunk, Limits, split_batch
 from .product_scan import ProductScan
 from .products import ProductTable, build_product
@@ -189,3 +191,21 @@ def _read(reader: BatchReader, statement: Statement) -> Query | OuterQuery:
         return read_query(reader, statement)
     except RecursionError:
         raise statement.error(LimitError, None, "the statement nests too deep", "write it with fewer levels") from None
+    except UnknownNameError as error:
+        _explain_left_out(error, statement, reader.catalog)
+        raise
+
+
+def _explain_left_out(error: UnknownNameError, statement: Statement, catalog: Catalog) -> None:
+    """Say why a column that the database has is none that a batch can use."""
+    name = folded(error.sql[error.start : error.end].rpartition(".")[2].strip('"'))
+    for node in statement.tree.find_all(exp.Table):
+        table = catalog.at(node.db, node.name)
+        reason = {folded(column): text for column, text in table.left_out}.get(name) if table is not None else None
+        if table is not None and reason is not None and table.column(name) is None:
+            error.message, error.hint = (
+                f"{table.name}.{name} cannot be used: {reason}",
+                "ask the curator, or leave it out",
+            )
+            error.args = (error.message,)
+            return

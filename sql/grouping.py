@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -94,10 +94,15 @@ class Groups:
         of_bundle = [tuple(predicate for _, predicate in bundle.groups) for bundle in self.bundles]
         return [tuple(of_bundle[i] for i in chosen) for chosen in self.sets]
 
-    @property
-    def labels(self) -> LabelList:
-        """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over."""
-        names = [key.column.own_name for key in self.keys]
+    def labels(self, called: Mapping[int, str]) -> LabelList:
+        """Each group in words, such as ``state=NY, sex=NULL``; a subtotal leaves out the keys that it adds up over.
+
+        A key that is computed goes by what the SELECT calls it.
+        """
+        names = [
+            called.get(i, key.column.own_name) if key.column.expression else key.column.own_name
+            for i, key in enumerate(self.keys)
+        ]
         if len(set(names)) < len(names):  # of two joined tables: only their labels tell them apart
             names = [key.column.name for key in self.keys]
         name_of = dict(zip(map(id, self.keys), names, strict=True))

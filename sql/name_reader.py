@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from .names import MAIN, folded, nearest, spelled
 from .parse import Limits, parse_batch
 from .statement import Statement
 from .unit_rows import is_grouped
+
+_FILE = re.compile(r"(?i)read_?(parquet|csv|json|text|blob)\w*|\w+_scan|.*\.(parquet|pq|csv|tsv)(\.gz)?")
+"""What a view that reads files has in FROM."""
 
 
 class Kind(Enum):
@@ -160,7 +164,7 @@ class NameReader(ABC):
         schemas = [node.db] if node.db else list(dict.fromkeys((self._schema, MAIN)))
         candidates = (self.batch.catalog.at(schema, node.name) for schema in schemas)
         table = next((table for table in candidates if table is not None), None)
-        if table is None or node.catalog:
+        if table is None or folded(node.catalog or "") not in ("", folded(self.batch.catalog.database)):
             name = spelled((schemas[-1], node.name))
             existing = [t.name for t in self.batch.catalog.tables]
             if not node.db:  # no CTE has a schema
@@ -185,8 +189,22 @@ class NameReader(ABC):
                 written = _as_typed(call)
                 if written is not None:
                     call.replace(written)
+            if any(reader._reads_files(inner) for inner in statement.tree.find_all(exp.Table)):
+                raise self._error(
+                    UnsupportedSqlError, node, f"the view {table.name} reads files in a way that tacit does not",
+                    "let one view be SELECT * FROM read_parquet('…') without options, over files that are there and "
+                    "alike, and others be over that one; csv files need types in the policy",
+                )  # fmt: skip
             self.memory.views[table.key] = statement.tree, reader
         return self.memory.views[table.key]
+
+    def _reads_files(self, node: exp.Table) -> bool:
+        called = node.this
+        if isinstance(called, exp.Identifier):
+            known = self.cte(node) or self.batch.catalog.at(node.db or self._schema, node.name)
+            return known is None and _FILE.fullmatch(called.name) is not None
+        name = called.name if isinstance(called, exp.Anonymous) else called.key
+        return _FILE.fullmatch(name) is not None
 
     def view_error(self, table: Table, node: exp.Expr) -> SqlError:
         return self._error(

@@ -46,8 +46,11 @@ class Limits:
     """How much text a batch may hold and how many cells it may tell apart; the curator sets them."""
 
     characters: int = 1_000_000
+    """Characters of the whole batch."""
     nesting: int = 100
+    """Parentheses, CASE and subqueries inside each other."""
     statements: int = 10_000
+    """Queries of one batch."""
     words: int = 20_000
     """Words, numbers and signs in one statement."""
     operators: int = 2_000
@@ -59,6 +62,7 @@ class Limits:
     points: int = 1 << 24
     """Points of the grid of the columns that one query mentions; where there are more, it is computed row by row."""
     rows: int = 1_000_000
+    """Answers of one batch: one for each figure of each group."""
     entries: int = 50_000_000
     """Entries of all matrices of a table."""
 

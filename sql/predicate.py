@@ -267,5 +267,5 @@ class PredicateReader:
         except Incomparable as error:
             kind = attribute.column.type
             raise self._scope.error(
-                TypeMismatchError, node, f"a {kind} cannot be compared with this", error.hint
+                TypeMismatchError, node, f"{kind} cannot be compared with this", error.hint
             ) from None

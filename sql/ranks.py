@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from .dialect import frame
 from .workload import Mode, Quantile
@@ -78,6 +77,8 @@ def quantile_values(output: Quantile, rows: Floats, half_width: Floats | None = 
 
 def _rising(output: Quantile, rows: Floats) -> Floats:
     """The counts of each group (groups × grid), nearest to the released ones, as counts can be: rising, from 0 to n."""
+    from scipy.optimize import isotonic_regression  # heavy, and only quantiles need it
+
     counts = rows[np.array(output.prefixes, dtype=np.int64)].T.copy()
     n = np.maximum(counts[:, -1:], 0.0)
     below = counts[:, :-1]

@@ -15,6 +15,7 @@ from .catalog import Column, Table
 from .derived import identity, stored_tables
 from .names import folded
 from .regions import Regions
+from .sorted_shares import corner_weights
 
 UNIT = 1 << 30
 """Fixed-point parts that one row is split into when the batch sums something."""
@@ -161,18 +162,43 @@ class Scan:
         corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
         cells = corners[tuple(key.astype(np.int64) for key in keys)].reshape(-1, len(sums))
         amounts = np.stack(sums, axis=-1).astype(np.int64).reshape(-1, len(sums))
-        return self._added(cells, amounts)
+        return self._added(cells, amounts >> 32, amounts & 0xFFFFFFFF)
+
+    def in_cells_by_order(self, groups: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        """The same from groups by the order of the shares too (``sorted_shares``).
+
+        ``groups`` are: the region on every axis, the number of the order, how many rows, and for each summed column the
+        upper and the lower 32 bits of the sum of its shares.
+        """
+        keys, (order, rows, *halves) = (
+            groups[: len(self.regions)],
+            (g.astype(np.int64) for g in groups[len(self.regions) :]),
+        )
+        sums = list(zip(halves[::2], halves[1::2], strict=True))
+        corner, upper, lower = corner_weights(len(self.summed), order, rows, sums, UNIT.bit_length() - 1)
+        corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
+        cells = corners[(*(key.astype(np.int64)[:, None] for key in keys), corner)]
+        return self._added(cells, upper, lower)
 
     def of_points(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
         """The integer vector x of the table, from what lies at every point of the grid."""
-        return self._added(self.cell_of.reshape(-1), amounts.reshape(-1))
+        amounts = amounts.reshape(-1)
+        return self._added(self.cell_of.reshape(-1), amounts >> 32, amounts & 0xFFFFFFFF)
 
-    def _added(self, cells: NDArray[np.int64], amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of_amounts(
+        self, places: NDArray[np.int64], corners: NDArray[np.int64], amounts: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The same, from amounts at some points of the grid: a place among the regions, and a corner of the clamps."""
+        points = places * (1 << len(self.summed)) + corners
+        return self._added(self.cell_of.reshape(-1)[points], amounts >> 32, amounts & 0xFFFFFFFF)
+
+    def _added(self, cells: NDArray[np.int64], upper: NDArray[np.int64], lower: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Amounts in two halves, added up for each cell."""
         counted = cells >= 0
-        upper, lower = np.zeros(self.cells, dtype=np.int64), np.zeros(self.cells, dtype=np.int64)
-        np.add.at(upper, cells[counted], amounts[counted] >> 32)
-        np.add.at(lower, cells[counted], amounts[counted] & 0xFFFFFFFF)
-        return capped(upper, lower)
+        sums = np.zeros((2, self.cells), dtype=np.int64)
+        np.add.at(sums[0], cells[counted], upper[counted])
+        np.add.at(sums[1], cells[counted], lower[counted])
+        return capped(*sums)
 
     @property
     def fingerprint(self) -> str:
@@ -203,7 +229,7 @@ class Scan:
 
 
 def capped(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``upper`` · 2^32 + ``lower``, neither negative, ending at the largest int64."""
+    """``upper`` · 2^32 + ``lower``, which is not negative, ending at the largest int64."""
     upper = upper + (lower >> 32)
     fits = upper < 1 << 31
     return np.where(fits, (np.where(fits, upper, 0) << 32) | (lower & 0xFFFFFFFF), np.iinfo(np.int64).max)

@@ -57,7 +57,7 @@ class _SelectReader:
             selection.relation.base.table.name if selection.relation is not None else "",
             tuple(KeyColumn(key.column.name, key_type(key.column)) for key in groups.keys),
             groups.values,
-            groups.labels,
+            groups.labels({c.output.index: c.name for c in columns if isinstance(c.output, Key)}),
             columns,
             arrangement,
         )

@@ -56,6 +56,8 @@ class SourceTable:
     path: tuple[str, ...] = ()
     """Schema and name."""
     primary_key: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Columns of the stored table that are not among ``columns``, each with the reason."""
 
 
 class Source(Protocol):
@@ -65,6 +67,16 @@ class Source(Protocol):
     """The file beside which the ledger lies; None where there is none."""
     main: str
     """What the database calls the schema whose tables go by their bare name; in ``SourceTable.path`` it is ``main``."""
+
+    @property
+    def also_at(self) -> frozenset[Path]:
+        """Other paths by which some of the same rows can be opened."""
+        ...
+
+    @property
+    def database(self) -> str:
+        """What SQL may call the database, before the schema or in its place; empty where it has no such name."""
+        ...
 
     def schema(self) -> tuple[SourceTable, ...]:
         """Names and types of all tables; reads no row."""
@@ -118,6 +130,14 @@ class Source(Protocol):
 
         The list has no order: that of the rows must not be shown.
         """
+        ...
+
+    def interrupt(self) -> None:
+        """End what runs now, from another thread; whoever wants an end repeats it until there is one."""
+        ...
+
+    def progress(self) -> float | None:
+        """How much of what runs now is done, from 0 to 1; None where nobody can say. It is shown to an analyst."""
         ...
 
     def close(self) -> None:

@@ -150,7 +150,7 @@ class Prover:
             written = self.write(part)
             if dialect.fold(f"CAST({written} AS {type_}) IS NULL") is None:  # Python need not have such a value
                 raise self.error(
-                    TypeMismatchError, part, f"{written[:40]} is not a {type_}", f"write a constant of type {type_}"
+                    TypeMismatchError, part, f"{written[:40]} is no {type_}", f"write a constant of type {type_}"
                 )
 
     def _not_taken(self, node: exp.Expr, name: str) -> SqlError:

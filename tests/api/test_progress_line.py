@@ -6,7 +6,7 @@ import io
 
 import pytest
 from tacit.engine import Progress
-from tacit.progress_line import EVERY, PATIENCE, ProgressLine, describe
+from tacit.progress_line import EVERY, PATIENCE, ProgressLine, describe_scan, describe_search
 
 
 class Screen(io.StringIO):
@@ -46,6 +46,15 @@ def test_a_long_one_rewrites_one_line_and_erases_it() -> None:
     assert "\n" not in text
 
 
+def test_a_scan_shows_the_part_that_is_done() -> None:
+    screen, clock = Screen(), Clock()
+    with ProgressLine(screen, clock, describe_scan) as line:
+        clock.now += 2.0
+        line.note(None)
+        line.note(0.25)
+    assert screen.getvalue() == "\r\x1b[2Kcounting, 2 s: 25%\r\x1b[2K"
+
+
 def test_nothing_is_shown_where_nobody_watches() -> None:
     assert run(Screen(terminal=False), 1.5, 9.0) == ""
 
@@ -59,7 +68,7 @@ def test_nothing_is_shown_before_there_is_something_to_say() -> None:
 
 
 def test_a_bound_of_nothing_is_not_spoken_of() -> None:
-    assert describe(Progress(0.0, 7.0, 0.0), 3.4) == "planning, 3 s: error 7"
+    assert describe_search(Progress(0.0, 7.0, 0.0), 3.4) == "planning, 3 s: error 7"
 
 
 @pytest.mark.parametrize("failure", [OSError, ValueError])

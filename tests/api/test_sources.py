@@ -186,6 +186,18 @@ def test_columns_that_changed_under_an_open_connection_are_refused_unpaid(tmp_pa
         assert con.budget.spent.epsilon == 1
 
 
+def test_a_view_in_the_place_of_a_table_is_refused_unpaid() -> None:
+    """Its columns may be those of the table, and what it computes can fail on a row."""
+    database = duckdb.connect()
+    database.execute("CREATE TABLE q AS SELECT 1 AS a; CREATE TABLE texts AS SELECT unnest(['1', 'x']) AS t")
+    with tacit.connect(database, epsilon=10) as con:
+        con.answer("SELECT count(*) FROM q WHERE a < 5", epsilon=1)
+        database.execute("DROP TABLE q; CREATE VIEW q AS SELECT CAST(t AS INTEGER) AS a FROM texts")
+        with pytest.raises(tacit.OperationalError, match="connect again"):
+            con.answer("SELECT count(*) FROM q WHERE a < 6", epsilon=1)
+        assert con.budget.spent.epsilon == 1
+
+
 def test_a_relative_path_stays_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     duckdb.sql("SELECT i AS a FROM range(10) t(i)").write_parquet(str(tmp_path / "q.parquet"))
     with duckdb.connect(str(tmp_path / "q.duckdb")) as database:

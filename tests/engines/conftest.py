@@ -1,14 +1,16 @@
-"""A PostgreSQL server for the tests of this folder (one for each worker), and databases in it."""
+"""A PostgreSQL server for the tests of this folder (one for each worker), databases in it, and a Spark session."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
 from support.postgres_server import NoServer, server
+from support.spark_session import NoSpark, forget, session
 
 _NUMBERS = itertools.count()
 
@@ -40,3 +42,27 @@ def new_database(postgres: str) -> Callable[..., str]:
         return postgres.replace("/postgres?", f"/{name}?")
 
     return make
+
+
+@pytest.fixture(scope="session")
+def spark_started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session; the tests that use it are of one group, so that it is started once."""
+    running = session(tmp_path_factory.mktemp("spark"))
+    try:
+        made = running.__enter__()
+    except NoSpark as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Spark: {error}")
+        pytest.skip(f"no Spark: {error}")
+    try:
+        yield made
+    finally:
+        running.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def spark(spark_started: Any) -> Iterator[Any]:
+    """The Spark session, without tables."""
+    forget(spark_started)
+    yield spark_started
+    forget(spark_started)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import psycopg
+import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 import tacit
 import tacit.testing
 from tacit.sql import open_source
@@ -215,12 +220,99 @@ def test_a_role_sees_what_it_may_read(url: str, run: Run, tmp_path: Path) -> Non
     assert {table.name for table in con.catalog.tables} == {"visits", "wards"}
     assert [column.name for column in con.catalog.table("visits").columns] == ["pid", "age"]  # type: ignore[union-attr]
     con.answer("SELECT count(*) FROM visits WHERE age < 10", epsilon=0.1)
+    for column, reason in (("state", "may not read it"), ("tags", "may not read it")):
+        with pytest.raises(tacit.ProgrammingError, match=f"visits.{column} cannot be used: .*{reason}"):
+            con.answer(f"SELECT count(*) FROM visits AS v WHERE v.{column} = 'NY'", epsilon=0.1)
     run("REVOKE SELECT (age) ON visits FROM reader1")
     with pytest.raises(tacit.OperationalError, match="no longer"):
         con.answer("SELECT count(*) FROM visits WHERE age < 11", epsilon=0.1)
     assert float(con.budget.spent.epsilon) == 0.1
     con.close()
     run("DROP OWNED BY reader1; DROP ROLE reader1")
+
+
+def test_why_a_column_cannot_be_used(con: tacit.Connection, url: str, tmp_path: Path) -> None:
+    with pytest.raises(tacit.ProgrammingError, match=r"visits.tags cannot be used: its type, text\[\]"):
+        con.answer("SELECT count(tags) FROM public.visits", epsilon=0.1)
+    policy = {"budget": {"epsilon": 1}, "tables": {"visits": {"columns": {"tags": {"values": ["a"]}}}}}
+    with pytest.raises(tacit.PolicyError, match="cannot be used: its type"):
+        tacit.connect(url, policy=policy, ledger=tmp_path / "l")
+
+
+def test_a_policy_may_name_the_schema_public(url: str, tmp_path: Path) -> None:
+    """The ledger is bound to the table, however it is spelt."""
+    entry = {"privacy_unit": "pid", "max_rows_per_unit": 3}
+    for name in ("public.visits", "visits", "Public.Visits"):
+        policy = {"budget": {"epsilon": 10}, "tables": {name: entry}}
+        with tacit.connect(url, policy=policy, ledger=tmp_path / "l") as con:
+            con.answer("SELECT count(*) FROM visits WHERE age < 10", epsilon=1)
+            assert con.catalog.table("visits").privacy_unit == "pid" and con.budget.spent.epsilon == 1  # type: ignore[union-attr]
+    policy = {"budget": {"epsilon": 10}, "tables": {"public.visits": entry, "visits": entry}}
+    with pytest.raises(tacit.PolicyError, match="declared twice"):
+        tacit.connect(url, policy=policy, ledger=tmp_path / "l")
+
+
+def test_a_release_over_several_tables_reads_one_state(
+    con: tacit.Connection, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that are written after the first table was read are in none."""
+    real, streams = RowReader.stream, list[str]()
+
+    def stream(reader: RowReader, sql: str) -> Any:
+        if streams:
+            run("INSERT INTO lab.results SELECT r % 40, 1 FROM generate_series(1, 1000) AS r")
+        streams.append(sql)
+        return real(reader, sql)
+
+    monkeypatch.setattr(RowReader, "stream", stream)
+    batch = [
+        "SELECT count(*) FROM visits WHERE length(state) = 2",
+        "SELECT count(*) FROM lab.results WHERE value <= 50",
+    ]
+    frames = tacit.testing.exact_answers(con, batch)
+    assert len(streams) == 2 and frames[1].iloc[0, 0] == 50
+
+
+def test_nothing_of_a_session_is_left_behind(con: tacit.Connection) -> None:
+    """A pooler may give every transaction another session: settings, prepared statements and locks end with it."""
+    tacit.testing.exact_answers(
+        con, ["SELECT count(*) FROM visits", "SELECT count(*) FROM visits WHERE length(state) = 2"]
+    )
+    sessions = con._session.source._sessions  # type: ignore[attr-defined]
+    (rows,) = sessions._rows._idle
+    with rows.cursor() as cursor:
+        for sql, wanted in (
+            ("SELECT current_setting('row_security') || current_setting('statement_timeout')", "on0"),
+            ("SELECT current_setting('search_path')", '"$user", public'),
+            ("SELECT count(*)::text FROM pg_prepared_statements WHERE name <> ''", "0"),
+            ("SELECT count(*)::text FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'", "0"),
+        ):
+            cursor.execute(sql)
+            assert cursor.fetchall() == [(wanted,)], sql
+    (catalog,) = sessions._catalog._idle
+    assert catalog.execute("SHOW search_path").fetchall() == [('"$user", public',)]
+
+
+def test_a_server_that_goes_away_in_the_middle_of_a_transfer(
+    con: tacit.Connection, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What had come is not released, the charge stays, and asking again costs nothing."""
+    batch = "SELECT count(*) FROM lab.results WHERE length(value::VARCHAR) = 3"
+    real = RowReader.stream
+
+    @contextmanager
+    def stream(reader: RowReader, sql: str) -> Iterator[Any]:
+        with real(reader, "SELECT generate_series(1, 5000000) AS c0") as batches:
+            first = batches.read_next_batch()
+            run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND datname = current_database()")  # fmt: skip
+            yield pa.RecordBatchReader.from_batches(batches.schema, chain([first], batches))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RowReader, "stream", stream)
+        with pytest.raises(tacit.OperationalError, match="was charged"):
+            con.answer(batch, epsilon=0.5)
+    assert con.answer(batch, epsilon=0.5).cost.epsilon == 0 and float(con.budget.spent.epsilon) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -347,3 +439,18 @@ def test_the_ledger_must_be_named(url: str, tmp_path: Path) -> None:
     con.close()
     with tacit.connect(url, policy=policy) as curator:
         assert float(curator.budget.spent.epsilon) == 0.25
+
+
+def test_through_sqlalchemy(url: str, tmp_path: Path) -> None:
+    policy = tmp_path / "p.toml"
+    policy.write_text('[budget]\nepsilon = 5.0\nledger = "p.ledger"\n[tables."lab.results"]\n[tables.visits]\n')
+    server = sa.make_url(url).set(drivername="tacit+postgresql")
+    engine = sa.create_engine(server.update_query_dict({"policy": str(policy), "spend": "0.5"}))
+    inspector = sa.inspect(engine)
+    assert inspector.default_schema_name == "public"
+    assert inspector.get_schema_names() == ["lab", "public"]
+    assert inspector.get_table_names() == ["tests", "visits", "wards"]
+    assert inspector.get_table_names("lab") == ["results"]
+    assert [column["name"] for column in inspector.get_columns("results", "lab")] == ["pid", "value"]
+    assert len(pd.read_sql("SELECT count(*) FROM visits WHERE age < 40", engine)) == 1
+    engine.dispose()

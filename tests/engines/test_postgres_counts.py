@@ -155,6 +155,12 @@ def test_random_shapes(clinics: tuple[tacit.Connection, tacit.Connection], seed:
                 tacit.testing.exact_answers(clinics[1], sql)
             continue
         (ours,) = tacit.testing.exact_answers(clinics[1], sql)
+        if "ORDER BY" not in sql:  # what is computed of released frames comes in whatever order DuckDB finds
+            ours, theirs = (frame.sort_values([*frame], key=by_text, ignore_index=True) for frame in (ours, theirs))
         pd.testing.assert_frame_equal(ours, theirs, obj=sql)
         answered += 1
     assert answered > 8
+
+
+def by_text(column: pd.Series) -> pd.Series:
+    return column.astype(str)

@@ -137,13 +137,19 @@ def test_sums(source: PostgresSource, name: str) -> None:
         pushed_down = both_ways(source, f'SELECT sum("{name}") FROM t', catalog)
         assert pushed_down == (name != "long"), (low, high)
         both_ways(source, f"SELECT sum(\"{name}\"), sum(i4), count(*) FROM t WHERE s < 'b'", catalog)
+    catalog = catalog_of(source, {column: Range(*CLAMPS[column][0]) for column in ("f8", "i4", "n", name)})
+    both_ways(source, f'SELECT sum(f8), sum(i4), sum(n), sum("{name}") FROM t WHERE f8 < 1', catalog)
 
 
 def test_halves_round_alike(new_database: Callable[[], str]) -> None:
-    """A share that lies halfway between two parts: PostgreSQL's own rounding would take the even one."""
+    """A share that lies halfway between two parts: PostgreSQL's own rounding would take the even one.
+
+    Just below one half, adding one half would round up.
+    """
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE t AS SELECT (r + 0.5)::float8 AS x FROM generate_series(0, 99) AS r")
+        connection.execute("INSERT INTO t VALUES (0.49999999999999994), (1.4999999999999998), (1073741823.4999999)")
     source = open_postgres(url)
     assert both_ways(source, "SELECT sum(x) FROM t", catalog_of(source, {"x": Range(0.0, float(2**30))}))
     source.close()

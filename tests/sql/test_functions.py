@@ -137,7 +137,7 @@ def test_a_constant_text_that_is_no_value_of_what_it_meets_is_underlined(express
     from tacit.sql import Catalog, Column, Table, compile_batch
 
     catalog = Catalog((Table("t", (Column("i", "INTEGER"), Column("d", "DATE"))),))
-    with pytest.raises(TypeMismatchError, match="is not a ") as caught:
+    with pytest.raises(TypeMismatchError, match="is no ") as caught:
         compile_batch(f"SELECT count(*) FROM t WHERE {expression}", catalog)
     assert "c'" in caught.value.sql[caught.value.start : caught.value.end]
     good = "'2024-01-01'" if "d," in expression else "'1 day'" if "INTERVAL" in expression else "'1'"

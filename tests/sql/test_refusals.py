@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,22 @@ def test_what_is_wrong_with_the_batch_as_a_whole_is_said_once(catalog: Catalog) 
     with pytest.raises(errors.LimitError) as caught:
         compile_batch([f"SELECT count(*) FROM t WHERE i < {k}" for k in range(50)], catalog, limits=Limits(rows=5))
     assert len(caught.value.errors) == 1
+
+
+def test_the_reference_lists_them(catalog: Catalog) -> None:
+    """docs/reference-errors.md is made by searching the sources for errors: those that occur here must be found."""
+    page = (Path(__file__).parents[2] / "docs" / "reference-errors.md").read_text(encoding="utf-8")
+    listed: dict[str, list[re.Pattern[str]]] = {}
+    for section in page.split("\n## ")[1:]:
+        rows = [line for line in section.splitlines() if line.startswith("| ")]
+        said = [re.sub(r"\\(.)", r"\1", re.split(r"(?<!\\) \| ", row)[0].removeprefix("| ")) for row in rows]
+        known = [words for words in said if len(words.replace("…", "").strip()) > 6]
+        listed[section.splitlines()[0]] = [re.compile(".*".join(map(re.escape, words.split("…")))) for words in known]
+    missing = set()
+    for case in REFUSED:
+        with pytest.raises(errors.SqlError) as caught:
+            compile_batch(case["sql"], catalog, case.get("params"))
+        message = " ".join(caught.value.message.split())
+        if not any(pattern.fullmatch(message) for pattern in listed[case["error"]]):
+            missing.add(f"{case['error']}: {message}")
+    assert not missing, "\n".join(sorted(missing))

@@ -77,15 +77,34 @@ def server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _within_reach(binaries: Path, folder: Path) -> Path:
+    """The binaries where the other user can run them: those of a wheel below root's own home are copied.
+
+    A wheel has its libraries in a folder beside its package, where the binaries look for them.
+    """
+    try:
+        _run([str(binaries / "initdb"), "--version"], folder)
+    except PermissionError:
+        package = binaries.parents[1]
+        for source in (binaries.parent, package.with_name(f"{package.name}.libs")):
+            if source.exists():
+                shutil.copytree(source, folder / "copied" / source.relative_to(package.parent))
+        return folder / "copied" / binaries.relative_to(package.parent)
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return binaries
+
+
 def _initialised(folder: Path) -> Path:
     """The folder of the first binaries that can make a database."""
     tried = []
-    for binaries in dict.fromkeys(_folders()):
+    for found in dict.fromkeys(_folders()):
+        binaries = _within_reach(found, folder)
         command = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "curator", "-A", "trust", "-N"]
         try:
             _run([*command, "-E", "UTF8", "--locale=C"], folder)
         except (OSError, subprocess.SubprocessError) as error:
-            tried.append(f"{binaries}: {error}")
+            tried.append(f"{found}: {error}")
             shutil.rmtree(folder / "data", ignore_errors=True)
             continue
         return binaries

@@ -1,12 +1,13 @@
-"""DuckDB as the source of rows: a database file, an open connection, a parquet or a csv file."""
+"""DuckDB as the source of rows: a database file, an open connection, parquet or csv files."""
 
 from __future__ import annotations
 
 import hmac
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,29 @@ from ...check_constraints import check_ranges
 from ...names import MAIN, folded, spelled
 from ...scan import Scan
 from ...source import ColumnTypes, SourceColumn, SourceTable
-from .files import READERS, File, folder_columns, open_file, open_folder
-from .instance import Instance, instance_of
+from .file_views import attach, file_of, look_at, read_views
+from .files import File, is_same, open_files, stamp
+from .instance import Instance, instance_of, is_token
+from .listing import means_files
 from .public_tables import fetched, portable
+from .running import keep_count
 from .scan_sql import read_column
 from .scanner import Scanner
 from .scratch import SAFE_CONFIG, fold, lock
 from .settings import needed, prepare
 from .text import quote, view_body
 
+Files = Mapping[tuple[str, ...], File]
+"""Files that stand for tables, by schema and name."""
+_TAKEN = ("main", "memory", "temp", "system")
+"""Names that a database cannot be attached under."""
+_DATABASES = (
+    "SELECT database_name, path, type, database_name = current_database(), "
+    "(SELECT count(*) FROM duckdb_tables() AS t WHERE t.database_name = d.database_name AND NOT t.internal) + "
+    "(SELECT count(*) FROM duckdb_views() AS v WHERE v.database_name = d.database_name AND NOT v.internal) "
+    "FROM duckdb_databases() AS d WHERE NOT internal"
+)
+"""Name, file and kind of the databases of a connection, which one it uses, and how many tables each has."""
 _OPENING = threading.Lock()
 """A file is one DuckDB for all connections of a process, and its configuration is locked once."""
 
@@ -35,29 +50,30 @@ _OPENING = threading.Lock()
 def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource:
     """Open what ``tacit.connect`` was given. Raises OperationalError when it is not a database."""
     if isinstance(database, duckdb.DuckDBPyConnection):
-        return _from_connection(database)
+        return _from_connection(database, types or {})
     if not isinstance(database, str | os.PathLike):
         raise OperationalError(
-            f"a {type(database).__name__} is not a database; give a DuckDB file, an open DuckDB connection, or the "
+            f"{type(database).__name__} is no database; give a DuckDB file, an open DuckDB connection, or the "
             "path of a parquet or csv file"
         )
     path = Path(database)
-    pattern = "**/*.parquet" if path.is_dir() else path.name if _is_pattern(path) else None
-    if pattern is not None:
-        folder = (path if path.is_dir() else path.parent).resolve()
-        connection, file = open_folder(folder, pattern)
-        return DuckDBSource(connection, folder, owned=True, file=file)
+    if means_files(path):
+        connection, file = open_files(path, types or {})
+        return DuckDBSource(connection, file.listing.place, owned=True, files={(MAIN, file.name): file})
     if not path.is_file():
         raise OperationalError(f"there is no database file at {str(path)!r}")
-    kind = READERS.get(path.suffix.lower())
-    if kind is not None:
-        path = path.resolve()
-        connection, file = open_file(path, kind, types or {})
-        return DuckDBSource(connection, path, owned=True, file=file)
     try:
         with _OPENING:
             connection = duckdb.connect(str(path), read_only=True, config=SAFE_CONFIG)
             lock(connection)
+        source = DuckDBSource(connection, path.absolute(), owned=True)
+        files = source.file_views(types or {})
+        if not files:
+            return source
+        source.close()
+        name = path.stem if folded(path.stem) not in _TAKEN else f"{path.stem} file"
+        connection = attach(path.absolute(), name, files.values())
+        return DuckDBSource(connection, path.absolute(), owned=True, files=files, database=name)
     except duckdb.ConnectionException:
         raise OperationalError(
             f"{str(path)!r} is already open in this process with other settings; close it, or pass that open "
@@ -69,23 +85,46 @@ def open_source(database: Any, types: ColumnTypes | None = None) -> DuckDBSource
         ) from None
     except duckdb.Error:
         raise OperationalError(f"{str(path)!r} cannot be opened as a DuckDB database") from None
-    return DuckDBSource(connection, path.absolute(), owned=True)
 
 
-def _is_pattern(path: Path) -> bool:
-    """Whether a path stands for several parquet files; one of that very name comes first."""
-    return not path.exists() and any(sign in path.name for sign in "*?[") and path.suffix in (".parquet", ".pq")
+def _from_connection(connection: duckdb.DuckDBPyConnection, types: ColumnTypes) -> DuckDBSource:
+    """The database that a connection uses: the current one, or the one file attached to one in memory without tables.
 
-
-def _from_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBSource:
+    Only one, because the ledger of a file lies beside it: whether the file is opened or attached, its tables have the
+    same names and the same budget.
+    """
     try:
         cursor = connection.cursor()
-        row = cursor.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchone()
+        databases = {name: rest for name, *rest in cursor.execute(_DATABASES).fetchall()}
+        attached = sorted((name, path, kind) for name, (path, kind, _, _) in databases.items() if path)
+        name = next(name for name, (_, _, current, _) in databases.items() if current)
+        several = sum(not is_token(name) for name in databases) > 1
+        if several:  # a cursor does not know what its connection has said by USE
+            name = str(connection.sql("SELECT current_database()").fetchall()[0][0])
+    except duckdb.ResourceInUseException:
+        raise OperationalError(
+            "the DuckDB connection is in the middle of a result\nhint: fetch all of it before tacit.connect"
+        ) from None
     except duckdb.Error:
         raise OperationalError("the DuckDB connection is closed") from None
-    if row and row[0]:
-        return DuckDBSource(cursor, Path(row[0]).absolute(), owned=True)
-    return DuckDBSource(cursor, None, owned=True, instance=instance_of(cursor, ran=1))
+    path, kind, _, tables = databases[name]
+    if not path and attached and not tables:
+        if len(attached) > 1:
+            names = ", ".join(name for name, _, _ in attached)
+            raise OperationalError(
+                f"the connection has several databases attached ({names}), and a budget holds for one of them\n"
+                f"hint: USE {quote(attached[0][0])} before tacit.connect"
+            )
+        ((name, path, kind),) = attached
+    if kind != "duckdb":
+        raise OperationalError(
+            f"{name} is attached by an extension ({kind}), and whether its rows can be read depends on them\n"
+            'hint: open it directly if tacit can, as in tacit.connect("postgresql://…"), or copy its tables into DuckDB'
+        )
+    instance = None if path else instance_of(cursor, ran=1 + several)
+    source = DuckDBSource(cursor, Path(path).absolute() if path else None, owned=True, instance=instance, database=name)
+    source.use_files(source.file_views(types))
+    return source
 
 
 class DuckDBSource(Scanner):
@@ -99,23 +138,41 @@ class DuckDBSource(Scanner):
         path: Path | None,
         *,
         owned: bool,
-        file: File | None = None,
+        files: Files | None = None,
         instance: Instance | None = None,
+        database: str | None = None,
     ) -> None:
         self.path = path
         self._instance = instance
-        self._file = file
+        self._files: Files = files or {}
+        self._looker: duckdb.DuckDBPyConnection | None = connection if files else None
+        self._is_files = bool(files) and database is None
+        """Whether ``path`` is that of the files."""
         self._connection = connection
         self._owned = owned
         self._lock = threading.Lock()
         self._shape: dict[tuple[str, ...], tuple[Any, ...]] = {}
         super().__init__()
-        self._database = str(connection.execute("SELECT current_database()").fetchall()[0][0])
+        current = connection.execute("SELECT current_database()").fetchall()
+        self._database = str(current[0][0]) if database is None else database
         if instance is not None:
             instance.ran(1)
 
     def __repr__(self) -> str:
         return f"DuckDBSource({str(self.path) if self.path else 'in memory'})"
+
+    @property
+    def also_at(self) -> frozenset[Path]:
+        """The files by themselves, and the folders that they are in."""
+        paths = {path for file in self._files.values() for path in file.listing.paths}
+        folders = {parent for path in paths for parent in path.parents}
+        return frozenset(paths | folders) - {self.path} if self.path is not None else frozenset(paths | folders)
+
+    @cached_property
+    def database(self) -> str:
+        """What SQL may call the database; empty where a schema of it is called the same."""
+        rows = self._run("SELECT schema_name FROM duckdb_schemas() WHERE database_name = ?", self._database)
+        return "" if folded(self._database) in {folded(schema) for (schema,) in rows} else self._database
 
     def schema(self) -> tuple[SourceTable, ...]:
         """Names, types and constraints of all tables and views."""
@@ -131,18 +188,14 @@ class DuckDBSource(Scanner):
         bounds = {table: check_ranges(texts) for table, texts in expressions.items()}
         self._shape = _shape(columns)
         tables: dict[tuple[str, str], list[SourceColumn]] = {}
-        for schema, table, name, type_, nullable in columns:
+        described = [(*place, *column, True) for place, file in self._files.items() for column in file.described]
+        stored = [column for column in columns if column[:2] not in self._files]
+        for schema, table, name, type_, nullable in [*stored, *described]:
             low, high = bounds.get((schema, table), {}).get(folded(name), (None, None))
             tables.setdefault((schema, table), []).append(
                 SourceColumn(name, type_, bool(nullable), _enum_labels(type_), low, high)
             )
-        views = {
-            (schema, view): view_body(text)
-            for schema, view, text in self._run(
-                "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal AND database_name = ?",
-                self._database,
-            )
-        }
+        views = {place: text for place, text in self._views().items() if place not in self._files}
         primary_keys = {
             (schema, table): tuple(names)
             for schema, table, names in self._run(
@@ -151,8 +204,6 @@ class DuckDBSource(Scanner):
                 self._database,
             )
         }
-        if self._file is not None:
-            views.pop(("main", self._file.name), None)
         return tuple(
             SourceTable(
                 spelled((schema, table)),
@@ -163,6 +214,27 @@ class DuckDBSource(Scanner):
             )
             for (schema, table), table_columns in tables.items()
         )
+
+    def _views(self) -> dict[tuple[str, ...], str]:
+        """The SELECT behind every view, by schema and name."""
+        rows = self._run(
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal AND database_name = ?",
+            self._database,
+        )
+        return {(schema, view): view_body(text) for schema, view, text in rows}
+
+    def file_views(self, types: ColumnTypes) -> Files:
+        """The views that stand for files."""
+        paths = {place: path for place, text in self._views().items() if (path := file_of(text)) is not None}
+        if not paths:
+            return {}
+        shapes = {place: dict(columns) for place, columns in _shape(self._columns()).items()}
+        return read_views(paths, shapes, types)
+
+    def use_files(self, files: Files) -> None:
+        """Read views of an open connection as files. What files say of their columns is looked up elsewhere."""
+        self._files = files
+        self._looker = look_at(files.values()) if files else None
 
     def _columns(self) -> list[tuple[Any, ...]]:
         """(schema, table, column, type, whether it can be NULL) of every stored column."""
@@ -176,12 +248,12 @@ class DuckDBSource(Scanner):
 
     def _check_unchanged(self, scan: Scan) -> None:
         """The batch was compiled for the columns that were there when the connection was opened."""
-        if self._file is not None:
-            same = self._is_same_file(self._file)
-        else:
-            shape = _shape(self._columns())
-            paths = [table.path or ("main", table.name) for table in scan.tables]
-            same = all(shape.get(path) == self._shape.get(path) for path in paths)
+        paths = {_place(table) for table in scan.tables}
+        same = all(self._is_same_file(self._files[path]) for path in paths & set(self._files))
+        if not paths <= set(self._files):
+            shape, stored = _shape(self._columns()), paths - set(self._files)
+            same &= all(shape.get(path) == self._shape.get(path) for path in stored)
+            same &= not stored & set(self._views())  # a view in a table's place computes, and can fail on a row
         if not same:
             raise OperationalError(
                 f"the columns of {scan.name} are no longer those that this connection was opened with; nothing was "
@@ -189,15 +261,15 @@ class DuckDBSource(Scanner):
             )
 
     def _is_same_file(self, file: File) -> bool:
-        try:
-            if self._run(f"DESCRIBE SELECT * FROM {file.rows}") != file.described:  # noqa: S608
+        assert self._looker is not None
+        with self._lock, self._looker.cursor() as cursor:
+            if not is_same(cursor, file):
                 return False
-            if not file.parts:
-                return True
-            with self._cursor() as cursor:
-                return folder_columns(cursor, file.parts) == file.stored
-        except (OperationalError, duckdb.Error):
+        if self._looker is not self._connection:  # an open connection may not read files, or not any more
+            with suppress(OperationalError):
+                return bool(self._run(f"DESCRIBE SELECT * FROM {file.rows}"))  # noqa: S608
             return False
+        return True
 
     @property
     def memory(self) -> str | None:
@@ -213,16 +285,18 @@ class DuckDBSource(Scanner):
         return hmac.new(key, f"version {self._stamp()}".encode(), "sha256").hexdigest()[:32]
 
     def _stamp(self) -> str:
-        if self.path is None:
-            return "memory" if self._instance is None else self._instance.state(self._run, self._database)
+        stamps = []
         try:
-            parts = self._file.parts if self._file is not None else ()
-            stamps = [path.stat() for path in parts or (self.path,)]
+            if self._instance is not None:
+                stamps.append(self._instance.state(self._run, self._database))
+            elif self.path is not None and not self._is_files:
+                stamps.append(stamp(self.path))
+                with suppress(OSError):  # what an open connection wrote lies in the log until the next checkpoint
+                    stamps.append(stamp(self.path.with_name(self.path.name + ".wal")))
+            stamps += [stamp for file in self._files.values() for stamp in file.stamps]
         except OSError:
-            raise OperationalError(f"{str(self.path)!r} is gone") from None
-        with suppress(OSError):  # what an open connection wrote lies in the log until the next checkpoint
-            stamps.append(self.path.with_name(self.path.name + ".wal").stat())
-        return " ".join(f"{stat.st_mtime_ns}-{stat.st_size}" for stat in stamps)
+            raise OperationalError(f"{str(self.path or 'a file')!r} is gone") from None
+        return " ".join(stamps)
 
     def _fetch_public(self, table: Table, columns: Sequence[str]) -> pd.DataFrame:
         typed = [(c.name, c.type) for c in table.columns if c.name in columns]
@@ -237,18 +311,23 @@ class DuckDBSource(Scanner):
         self._check_unchanged(scan)
         plain = scan.table.privacy_unit is None and scan.table.rows is None
         read = scan.reads if plain else {column.name for table in scan.tables for column in table.columns}
-        fragile = sorted(self._file.fragile & read) if self._file is not None else []
+        places = {_place(table) for table in scan.tables}
+        fragile = sorted(name for place, f in self._files.items() if place in places for name in f.fragile & read)
         if fragile:
             raise NotSupportedError(
-                f"{fragile[0]} is stored in milliseconds, and whether DuckDB can read them depends on the rows\n"
-                "hint: write the file with microseconds, or load it into a DuckDB database"
+                f"{fragile[0]} is stored in milliseconds or as times of a day, and whether DuckDB can read it depends "
+                "on the rows\nhint: write the file with timestamps in microseconds, or load it into a DuckDB database"
             )
 
     def close(self) -> None:
         """Close the connection that tacit opened."""
         self._public.close()
+        self.interrupt()  # a scan that an interrupted call has left behind
+        if self._looker is not None and self._looker is not self._connection:
+            self._looker.close()
         if self._owned:
-            self._connection.close()
+            with suppress(duckdb.Error):
+                self._connection.close()
 
     def _run(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         try:
@@ -263,24 +342,33 @@ class DuckDBSource(Scanner):
         with self._lock:
             cursor = self._connection.cursor()
         with cursor, nullcontext() if self._instance is None else self._instance.statement():
-            ran = prepare(cursor, needed(scan))
+            own = scan is None or not {_place(table) for table in scan.tables} & set(self._files)
+            ran = prepare(cursor, needed(scan, statistics=own), scan, statistics=own)
             ran += self._bring_public(cursor, scan)
+            ran += keep_count(cursor) if scan is not None else 0
             if self._instance is not None:
                 self._instance.ran(ran)
-            yield cursor
+            with self._running.cursor(cursor):
+                yield cursor
 
     def _stored(self, table: Table, wanted: Collection[str]) -> str:
         """Some columns of a stored table. Texts are compared byte by byte, whatever collation a column declares.
 
         Only the wanted columns are named, because without its optimizer DuckDB reads every column that is named.
         """
-        if self._file is not None:
-            rows, computed = self._file.rows, self._file.columns
+        file = self._files.get(_place(table))
+        if file is not None:
+            rows, computed = file.rows, file.columns
         else:
-            rows = ".".join(quote(part) for part in (self._database, *(table.path or ("main", table.name))))
+            rows = ".".join(quote(part) for part in (self._database, *_place(table)))
             computed = {}
         shown = [read_column(c, computed.get(c.name, quote(c.name))) for c in table.columns if c.name in wanted]
         return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {rows})"  # noqa: S608
+
+
+def _place(table: Table) -> tuple[str, ...]:
+    """Schema and name of a stored table."""
+    return table.path or (MAIN, table.name)
 
 
 def _shape(columns: Sequence[tuple[Any, ...]]) -> dict[tuple[str, ...], tuple[Any, ...]]:

@@ -69,6 +69,11 @@ class Instance:
             return f"{self.token} {self._changes} {sizes}"
 
 
+def is_token(database: str) -> bool:
+    """Whether a database is attached for its name only."""
+    return database.startswith(_PREFIX)
+
+
 _INSTANCES: dict[str, Instance] = {}
 _ATTACHING = threading.Lock()
 

@@ -87,7 +87,7 @@ def _typed(constant: Constant, type_: str) -> Constant:
         return constant
     value = cast_text(constant.value, type_)
     if value is None:
-        raise Incomparable(f"{text_literal(constant.value)} is not a {type_}")
+        raise Incomparable(f"{text_literal(constant.value)} is no {type_}")
     return Constant.of(value)
 
 

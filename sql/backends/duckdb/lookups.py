@@ -7,6 +7,7 @@ exactly one row of it, whatever the row holds: nothing is left out and nothing i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from ...regions import Regions
 
 _LONGEST = 1 << 16
+_SHORT = 64
+"""A line of so few values is not made longer than by one at each end: rows are then grouped by its keys."""
+_FEW = 3
+"""Up to so many cuts comparisons are faster than a table that is read by position."""
+_MOST_TEXTS = 4096
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "DATE")
 
 
@@ -33,6 +39,8 @@ class Lookup:
     value: str = ""
     """SQL for the value of a row, where the table leaves comparisons to be made."""
     comparisons: int = 0
+    keys: int = 0
+    """How many keys the table has, where a key alone decides."""
 
     def number(self, alias: str, value: str) -> str:
         """SQL for the region, from a row of the table and the value."""
@@ -45,12 +53,19 @@ class Lookup:
         return f"temp.main.{quote(self.name)}"
 
 
-def lookup(regions: Regions, number: int) -> Lookup | None:
-    """The table for a column's regions; None where a few comparisons do, or none can be made."""
-    order = regions.order
-    if regions.numbered or order is None or order.kind not in ("number", "moment") or len(regions.cuts) <= TREE:
+def lookup(regions: Regions, number: int, *, by_position: bool = False) -> Lookup | None:
+    """The table for a column's regions; None where a few comparisons do, or none can be made.
+
+    ``by_position``: DuckDB knows the ends of the keys, and reads the table without hashing.
+    """
+    order, few = regions.order, _FEW if by_position else TREE
+    if regions.numbered or order is None or len(regions.cuts) <= few:
         return None
     name = f"tacit lookup {number}"
+    if order.kind == "text":
+        return _by_text(regions, order, name)
+    if order.kind not in ("number", "moment"):
+        return None
     return _by_value(regions, order, name) or _by_slot(regions, order, name)
 
 
@@ -60,27 +75,57 @@ def _by_value(regions: Regions, order: Ordering, name: str) -> Lookup | None:
     span = cuts[-1] - cuts[0] if column.type in _WHOLE else _LONGEST + 1
     if span > _LONGEST:
         return None
-    around = min(span, (_LONGEST - span) // 2)  # most values are near the cuts, and those are found at once
+    around = (
+        1 if span <= _SHORT else min(span, (_LONGEST - span) // 2)
+    )  # most values are near the cuts, and those are found at once
     first, last = cuts[0] - around, cuts[-1] + around
     if order.least is not None and order.greatest is not None:
         first, last = max(first, order.least + 2), min(last, order.greatest - 1)
     if not first <= cuts[0] <= cuts[-1] <= last:
         return None
-    edges = [first, *cuts, last + 1]
-    runs = [(edges[i + 1] - edges[i], region) for i, region in enumerate(pieces)]
-    listed = [(1, regions.null_region), (1, pieces[0]), *runs, (1, pieces[-1])]
-    numbers = ", ".join(f"list_resize([]::INTEGER[], {count}, {region})" for count, region in listed)
-    keys = f"unnest(range({first - 2}, {last + 2}))"
-    typed = (
-        f"(DATE '1970-01-01' + CAST({keys} AS INTEGER))" if column.type == "DATE" else f"CAST({keys} AS {column.type})"
+    edges = [first - 2, first - 1, first, *cuts, last + 1, last + 2]
+    numbers = [regions.null_region, pieces[0], *pieces, pieces[-1]]
+    # one text for all constants: a thousand of them are planned a hundred times as slowly
+    listed = ", ".join(
+        f"unnest(CAST('{list(items)}' AS BIGINT[])) AS {name}"
+        for name, items in (("low", edges[:-1]), ("high", edges[1:]), ("r0", numbers))
     )
-    create = f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT {typed} AS k, unnest(flatten([{numbers}])) AS r0"
-    value, at = column.reference, order.literal
+    typed = "(DATE '1970-01-01' + CAST(k AS INTEGER))" if column.type == "DATE" else f"CAST(k AS {column.type})"
+    create = (
+        f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT {typed} AS k, r0 "  # noqa: S608
+        f"FROM (SELECT unnest(range(low, high)) AS k, CAST(r0 AS INTEGER) AS r0 FROM (SELECT {listed}))"
+    )
+    value, at = column.reference, order.literal if column.type == "DATE" else str  # its plain constants have statistics
     key = (
         f"CASE WHEN {value} BETWEEN {at(first)} AND {at(last)} THEN {value} WHEN {value} > {at(last)} "
         f"THEN {at(last + 1)} WHEN {value} IS NULL THEN {at(first - 2)} ELSE {at(first - 1)} END"
     )
-    return Lookup(name, create, key)
+    return Lookup(name, create, key, keys=last - first + 4)
+
+
+def _by_text(regions: Regions, order: Ordering, name: str) -> Lookup | None:
+    """A key for each listed text, one for all others, one for NULL; None where a text is compared by order.
+
+    A cast to an ENUM of the texts finds the key by hashing, and DuckDB does so once for each entry of a dictionary that
+    it stores the column with.
+    """
+    cuts, pieces = regions.cuts, regions.region_of_piece
+    texts = sorted({text for text, _ in cuts})
+    if len(texts) > _MOST_TEXTS or {pieces[0], *(pieces[bisect_right(cuts, (text, 1))] for text in texts)} != {
+        pieces[0]
+    }:
+        return None
+    numbers = [*(pieces[bisect_right(cuts, (text, 0))] for text in texts), pieces[0], regions.null_region]
+    create = (
+        f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT CAST(unnest(range({len(numbers)})) AS INTEGER) AS k, "
+        f"unnest(CAST('{numbers}' AS INTEGER[])) AS r0"
+    )
+    value = regions.column.reference
+    text = f"CAST({value} AS VARCHAR)" if regions.column.type.startswith("ENUM(") else value
+    listed = f"TRY_CAST({text} AS ENUM({', '.join(order.literal((t, 0)) for t in texts)}))"
+    found = f"coalesce(CAST(enum_code({listed}) AS INTEGER), {len(texts)})"
+    key = f"CASE WHEN {value} IS NULL THEN {len(texts) + 1} ELSE {found} END"
+    return Lookup(name, create, key, keys=len(numbers))
 
 
 def _by_slot(regions: Regions, order: Ordering, name: str) -> Lookup | None:
@@ -89,19 +134,24 @@ def _by_slot(regions: Regions, order: Ordering, name: str) -> Lookup | None:
     if grid is None:
         return None
     ends = [((), 0), *zip(grid.inside, grid.below(), strict=True), ((), len(regions.cuts))]
-    columns = [
-        f"unnest([{', '.join(str(pieces[below]) for _, below in ends)}, {regions.null_region}]::INTEGER[]) AS r0"
-    ]
+    numbers: list[tuple[str, list[int | None]]] = [("r0", [*(pieces[below] for _, below in ends), regions.null_region])]
     for i in range(grid.most):
-        cuts = [grid.literals[held[i]] if i < len(held) else "NULL" for held, _ in ends]
-        after = [str(pieces[below + i + 1]) if i < len(held) else "NULL" for held, below in ends]
-        columns.append(f"unnest([{', '.join(cuts)}, NULL]) AS c{i + 1}")
-        columns.append(f"unnest([{', '.join(after)}, NULL]::INTEGER[]) AS r{i + 1}")
-    keys = f"unnest(range({len(ends) + 1})) AS k"
-    create = f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT {', '.join([keys, *columns])}"
+        held = [(inside[i] + 1, pieces[below + i + 1]) if i < len(inside) else (None, None) for inside, below in ends]
+        numbers += [(f"i{i + 1}", [place for place, _ in held]), (f"r{i + 1}", [after for _, after in held])]
+    listed = ", ".join(
+        f"unnest(CAST('[{', '.join('NULL' if n is None else str(n) for n in items)}]' AS INTEGER[])) AS {name}"
+        for name, items in numbers
+    )
+    found = [f"list_extract([{', '.join(grid.literals)}], i{i}) AS c{i}" for i in range(1, grid.most + 1)]
+    shown = ["k", *(f"r{i}" for i in range(grid.most + 1)), *found]
+    keys = f"CAST(unnest(range({len(ends) + 1})) AS INTEGER) AS k"
+    create = (
+        f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT {', '.join(shown)} "  # noqa: S608
+        f"FROM (SELECT {keys}, {listed})"
+    )
     value = regions.column.reference
     key = (
         f"CASE WHEN {value} < {grid.literals[0]} THEN 0 WHEN {value} >= {grid.literals[-1]} THEN {len(ends) - 1} "
         f"WHEN {value} IS NULL THEN {len(ends)} ELSE {grid.slot(value)} END"
     )
-    return Lookup(name, create, f"CAST({key} AS BIGINT)", value, grid.most)
+    return Lookup(name, create, key, value, grid.most)

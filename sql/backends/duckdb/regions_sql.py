@@ -92,8 +92,8 @@ class SlotGrid:
     def slot(self, value: str) -> str:
         """SQL for the slot of a value between the first and the last cut, from 1 on; NULL for NULL."""
         low, high = (_as_double(literal, self.order) for literal in (self.literals[0], self.literals[-1]))
-        share = f"({_as_double(value, self.order)} - {low}) / ({high} - {low})"
-        return f"CAST(floor(least(1.0, greatest(0.0, {share})) * {_SLOTS - 1}) AS INTEGER) + 1"
+        # NULL where the place is no INTEGER, which no value between the cuts is if the cuts' own places are
+        return f"TRY_CAST(({_as_double(value, self.order)} - {low}) * ({_SLOTS - 1} / ({high} - {low})) + 1 AS INTEGER)"
 
     def below(self) -> list[int]:
         """How many cuts lie in lower slots, for each slot."""

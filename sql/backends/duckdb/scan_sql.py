@@ -6,12 +6,13 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 from ...catalog import UNIT_NAME, Column, Table
 from ...derived import UnitRows
 from ...scan import UNIT, Join, Scan, SummedColumn
-from .lookups import Lookup, lookup
+from .keys_sql import Keys, by_order, joined, lookups
 from .regions_sql import region_sql
 from .text import double, literal, quote
 from .types import kind_of
@@ -22,16 +23,22 @@ Joins = tuple[tuple[str, Join], ...]
 
 
 def render(scan: Scan, salt: bytes, stored: Stored) -> str:
-    """The aggregate scan as DuckDB SQL: a group per point of the grid of regions, a sum per corner of the clamps.
+    """The aggregate scan as DuckDB SQL: groups of rows, with the region of each in every column.
 
-    ``stored`` says where the rows of a table are.
+    A group has the number of its rows. Where columns are summed it has the number of the order of the shares, the
+    number of rows and the two halves of the sum of each share, for ``Scan.in_cells_by_order``; or a sum for each corner
+    of the clamps, where there would be too many orders. Several groups can have the same regions. ``stored`` says where
+    the rows of a table are.
     """
-    groups = [f"k{i}" for i in range(len(scan.regions))]
-    shares = [f"f{i}" for i in range(len(scan.summed))]
-    sums = [corner_sql(corner, len(shares)) for corner in range(1 << len(shares))] if shares else ["count(*)"]
-    capped = [f"CAST(least({s}, 9223372036854775807) AS BIGINT) AS s{i}" for i, s in enumerate(sums)]
-    tail = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join([*groups, *capped])} FROM ({render_rows(scan, salt, stored)}){tail}"  # noqa: S608
+    keys, count = Keys(scan), len(scan.summed)
+    rows = keys.numbered(f"SELECT {keys.columns(_shares(scan))} FROM {_rows(scan, salt, stored)}")  # noqa: S608
+    if by_order(scan):
+        halves = [half for i in range(count) for half in (f"sum(f{i}) >> 32", f"sum(f{i}) & 4294967295")]
+        counted = ["count(*)", *(f"coalesce(CAST({half} AS BIGINT), 0)" for half in halves)]
+    else:
+        sums = [corner_sql(corner, count) for corner in range(1 << count)] if count else ["count(*)"]
+        counted = [f"CAST(least({s}, 9223372036854775807) AS BIGINT)" for s in sums]
+    return keys.grouped(rows, [f"{s} AS s{i}" for i, s in enumerate(counted)])
 
 
 def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -40,26 +47,22 @@ def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     The tables of ``lookups`` must be there.
     """
     found = lookups(scan)
-    shares = [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
     inner = [
         f"{found[i].key} AS g{i}" if i in found else f"{region_sql(regions)} AS k{i}"
         for i, regions in enumerate(scan.regions)
     ] + [f"{table.value} AS v{i}" for i, table in found.items() if table.comparisons]
-    rows = f"SELECT {', '.join([*inner, *shares]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
+    rows = f"SELECT {', '.join([*inner, *_shares(scan)]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
     if not found:
         return rows
     outer = [
         f"{found[i].number(f'l{i}', f'v{i}')} AS k{i}" if i in found else f"k{i}" for i in range(len(scan.regions))
     ]
-    joined = " ".join(f"JOIN {table.place} l{i} ON g{i} = l{i}.k" for i, table in found.items())
-    shown = [*outer, *(f"f{i}" for i in range(len(shares)))]
-    return f"SELECT {', '.join(shown)} FROM ({rows}) {joined}"  # noqa: S608
+    shown = [*outer, *(f"f{i}" for i in range(len(scan.summed)))]
+    return f"SELECT {', '.join(shown)} FROM ({rows}) {joined(found)}"  # noqa: S608
 
 
-def lookups(scan: Scan) -> dict[int, Lookup]:
-    """The tables that a scan joins, by the number of the column."""
-    found = {i: lookup(regions, i) for i, regions in enumerate(scan.regions)}
-    return {i: table for i, table in found.items() if table is not None}
+def _shares(scan: Scan) -> list[str]:
+    return [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
 
 
 def render_values(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -180,8 +183,10 @@ def _bounded(
 
     Guarantee. Which rows of a unit are kept depends on that unit's own rows and on a secret salt alone, so adding
     or removing a unit leaves what is kept of every other unit as it was, and moves at most k rows. Rows without a
-    unit are left out. No predicate of the batch plays a part, so every batch sees the same rows. With ``unit`` the
-    rows say whose they are.
+    unit are left out. The order in which rows are stored or read plays no part: rows with the same hash are told apart
+    by the columns that are wanted, and rows that agree in those are alike to the scan. No predicate of the batch plays
+    a part, so every batch sees the same rows (of rows with the same hash, every batch that reads the same columns).
+    With ``unit`` the rows say whose they are.
     """
     if isinstance(table.rows, UnitRows):
         rows = _grouped(table.rows, salt, stored)
@@ -202,7 +207,9 @@ def _bounded(
     if most is not None:
         content = ", ".join([literal(salt.hex()), *map(quote, names)])
         partition = ", ".join([owner, *map(quote, keys)])
-        bound = f" QUALIFY row_number() OVER (PARTITION BY {partition} ORDER BY hash({content})) <= {most}"
+        # Different rows can have one hash, and a contributor could look for such: then what the scan reads decides.
+        order = ", ".join([f"hash({content})", *(quote(name) for name in names if name in wanted)])
+        bound = f" QUALIFY row_number() OVER (PARTITION BY {partition} ORDER BY {order}) <= {most}"
     return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {owned} WHERE {owner} IS NOT NULL{bound})"  # noqa: S608
 
 
@@ -236,12 +243,20 @@ def _grouped(rows: UnitRows, salt: bytes, stored: Stored) -> str:
 
 
 def _share_sql(summed: SummedColumn) -> str:
-    """Where a value lies between the ends of its clamp, in parts of UNIT; 0 for NULL, UNIT for NaN."""
+    """Where a value lies between the ends of its clamp, in parts of UNIT; 0 for NULL, UNIT for NaN.
+
+    Never NULL, and between 0 and UNIT: with D the width of the clamp in DOUBLE, the product for a value inside is at
+    most D · (UNIT / D) with two roundings, less than UNIT + 1/2. Where D or the factor is no ordinary number, a product
+    without a value is 0.
+    """
     value = f"CAST({summed.column.reference} AS DOUBLE)"
     low, high = double(summed.low), double(summed.high)
-    scale = double(UNIT / (summed.high - summed.low))
-    inside = f"least({UNIT}, CAST(round(({value} - {low}) * {scale}) AS BIGINT))"
-    return f"CASE WHEN {value} >= {high} THEN {UNIT} WHEN {value} > {low} THEN {inside} ELSE 0 END"
+    width = summed.high - summed.low
+    scale = UNIT / width if width else math.inf
+    inside = f"TRY_CAST(round(({value} - {low}) * {double(scale)}) AS INTEGER)"
+    if not (math.isfinite(width) and math.isfinite(scale) and scale > 0):
+        inside = f"coalesce({inside}, 0)"
+    return f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {inside} WHEN {value} > {high} THEN {UNIT} ELSE 0 END"
 
 
 def corner_sql(corner: int, count: int) -> str:

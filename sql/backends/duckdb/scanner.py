@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -22,8 +23,10 @@ from ...scan import Scan
 from ...scan_sets import ScanSets, joint_scans
 from ...source import Keep
 from .extremes import rehearsal
+from .keys_sql import by_order, lookups
 from .public_tables import Columns, PublicTables, is_portable, restored
-from .scan_sql import Stored, lookups, render, render_rows, render_values
+from .running import Running
+from .scan_sql import Stored, render, render_rows, render_values
 from .text import quote
 
 _VECTORS = 128
@@ -38,8 +41,27 @@ class Scanner(ABC):
     Every statement that reads private rows is one that ``render``, ``render_rows`` or ``render_values`` wrote.
     """
 
+    @property
+    def also_at(self) -> frozenset[Path]:
+        """Other paths by which some of the same rows can be opened: none."""
+        return frozenset()
+
+    @property
+    def database(self) -> str:
+        """What SQL may call the database: nothing."""
+        return ""
+
     def __init__(self) -> None:
         self._public = PublicTables(self._fetch_public)
+        self._running = Running()
+
+    def interrupt(self) -> None:
+        """End the statements that run now, from another thread."""
+        self._running.interrupt()
+
+    def progress(self) -> float | None:
+        """How much of the statement that runs now is done, from 0 to 1; None where nobody can say."""
+        return self._running.progress()
 
     @abstractmethod
     def _cursor(self, scan: Scan | None = None) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
@@ -68,15 +90,22 @@ class Scanner(ABC):
 
         Its tables of regions, and the rows of queries over public tables.
         """
-        joins = () if scan is None else (*scan.private, *scan.joins)
-        tables = dict.fromkeys(public_queries(scan.table, joins) if scan is not None else ())
-        for table in tables:
-            assert isinstance(table.rows, PublicQuery)
-            cursor.register(_public_name(table), self._public.portable_rows(table.rows, _portable_columns(table)))
+        frames = self._public_frames(scan) if scan is not None else {}
+        for name, frame in frames.items():
+            cursor.register(name, frame)
         made = lookups(scan) if scan is not None else {}
         for table_of_regions in made.values():
             cursor.execute(table_of_regions.create)
-        return len(tables) + len(made)
+        return len(frames) + len(made)
+
+    def _public_frames(self, scan: Scan) -> dict[str, pd.DataFrame]:
+        """The rows of the queries over public tables that a scan joins, by the name that ``_rows`` calls them."""
+        frames: dict[str, pd.DataFrame] = {}
+        for table in public_queries(scan.table, (*scan.private, *scan.joins)):
+            assert isinstance(table.rows, PublicQuery)
+            if (name := _public_name(table)) not in frames:
+                frames[name] = self._public.portable_rows(table.rows, _portable_columns(table))
+        return frames
 
     def unique(self, table: Table, columns: tuple[str, ...]) -> bool:
         """Whether no two rows of a public table agree in these columns; NULL keys match nothing."""
@@ -170,7 +199,8 @@ class Scanner(ABC):
     def _count(self, scan: Scan, sql: str) -> NDArray[np.int64]:
         with self._cursor(scan) as cursor:
             columns = cursor.execute(sql).fetchnumpy()
-        return scan.in_cells([np.asarray(column) for column in columns.values()])
+        groups = [np.asarray(column) for column in columns.values()]
+        return scan.in_cells_by_order(groups) if by_order(scan) else scan.in_cells(groups)
 
 
 def _public_name(table: Table) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from .running import CONFIGS
 from .text import guarded, literal, quote
 
 SAFE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -36,11 +37,21 @@ _local = threading.local()
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """Set UTC and no optimizer, and lock the configuration: neither the machine nor a query can change it."""
+    """Set UTC and no optimizer, and lock the configuration: neither the machine nor a query can change it.
+
+    What stays open, for a cursor of tacit's own (``settings.prepare``, ``running``): whether the optimizer runs, of
+    which nothing is left here but the part that knows the ends of a column; how large a table of groups may be that is
+    read by position; and whether DuckDB keeps count of how far a statement is.
+    """
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return  # a file that this process has open already is one DuckDB for all its connections
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET GLOBAL enable_optimizer = false")
+    passes = [name for (name,) in connection.execute("SELECT * FROM duckdb_optimizers()").fetchall()]
+    left_out = ",".join(name for name in passes if name != "statistics_propagation")
+    connection.execute(f"SET GLOBAL disabled_optimizers = {literal(left_out)}")
+    left_open = ("enable_optimizer", "perfect_ht_threshold", *CONFIGS)
+    connection.execute(f"SET GLOBAL allowed_configs = [{', '.join(map(literal, left_open))}]")
     connection.execute("SET lock_configuration = true")
 
 

@@ -10,7 +10,10 @@ Guarantee. The integers are those that the general way gives, for every row:
   and COLLATE "C" compares bytes, as tacit has DuckDB do;
 - a share of a clamp is the same chain of IEEE operations on DOUBLE: one subtraction, one multiplication, and rounding
   half away from zero, which is written out because PostgreSQL rounds halves to even. What makes PostgreSQL raise where
-  DuckDB does not, a result below every DOUBLE or beyond, is excluded by comparisons that come first;
+  DuckDB does not, a result below every DOUBLE or beyond, is excluded by clamping first, and by a comparison where the
+  factor is below 1;
+- of several clamps, the rows whose shares have the same order are summed together, and the corners of the simplex are
+  differences of those sums (``scan_sql.corner_sql`` has the weights);
 - DECIMAL becomes DOUBLE with one rounding in both where it has at most 15 digits; longer ones are not summed here.
 
 No expression here can fail on a row.
@@ -32,7 +35,6 @@ from ...ordering import Cut
 from ...regions import Regions
 from ...scan import UNIT, Scan, SummedColumn
 from ..duckdb.lines import ordering
-from ..duckdb.scan_sql import corner_sql
 from ..duckdb.text import literal, quote
 from .stored_tables import StoredTable
 from .travel import LONGEST_TEXT, Travel
@@ -42,6 +44,8 @@ _EXACT_DIGITS = 15
 _MANY = 9
 """From so many cuts on, a number's region is looked up."""
 _GREATEST = 2**63 - 1
+_HALF = 1 << 32
+_BEFORE_HALF = math.nextafter(0.5, 0)
 _EPOCH = datetime(1970, 1, 1)
 _AFTER_PYTHON = "10000-01-01 00:00:00"
 _FINITE = "{0} > '-Infinity'::numeric AND {0} < 'Infinity'::numeric"
@@ -58,7 +62,10 @@ class _General(Exception):
 def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
     """The statement that counts a scan in PostgreSQL; None where it takes the general way.
 
-    It returns a group's place in the grid of regions, and its sum in every corner of the clamps.
+    It returns the keys of each group, its rows, and of every clamp the sum of their shares, as two halves. The keys are
+    its place in the grid of the columns with three regions or more, the region of every other column, and of several
+    clamps the order of the shares. What has two values is BOOLEAN, because PostgreSQL then knows that it has two: it
+    would expect as many groups as the column has values, and would not count in parallel.
     """
     table = scan.table
     if stored is None or stored.view is not None or table.rows is not None or table.privacy_unit is not None:
@@ -68,34 +75,64 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
     if any(column.expression or column.label for column in scan.computed):
         return None
     try:
-        place = _place([(_region(regions, stored), regions.count) for regions in scan.regions])
+        regions = [(_region(regions, stored), regions.count) for regions in scan.regions]
         shares = [f"{_share(summed, stored)} AS f{i}" for i, summed in enumerate(scan.summed)]
     except _General:
         return None
-    sums = _sums(len(shares))
-    capped = [f"least({total}, {_GREATEST})::int8 AS s{i}" for i, total in enumerate(sums)]
     rows = f"{quote(stored.schema)}.{quote(stored.name)}"
+    keys = [f"{number} = 1 AS b{i}" for i, (number, count) in enumerate(regions) if count == 2]
+    if len(keys) < len(regions):
+        keys.append(f"{_place([(number, count) for number, count in regions if count != 2])} AS k")
+    names = [key.rpartition(" ")[2] for key in keys]
     if shares:
-        rows, place = f"(SELECT {place} AS k, {', '.join(shares)} FROM {rows}) AS r", "k"  # noqa: S608
-    group = " GROUP BY 1" if scan.regions else ""
-    return f"SELECT {place} AS k, {', '.join(capped)} FROM {rows}{group}"  # noqa: S608
+        rows = f"(SELECT {', '.join([*keys, *shares])} FROM {rows}) AS r"  # noqa: S608
+        keys = [*names, *(f"f{i} >= f{j} AS o{n}" for n, (i, j) in enumerate(_pairs(len(shares))))]
+    halves = [
+        f"coalesce({half.format(f'sum(f{i})')}, 0)::int8 AS {name}{i}"
+        for i in range(len(shares))
+        for name, half in (("h", f"div({{}}, {_HALF})"), ("l", f"mod({{}}, {_HALF})"))
+    ]
+    group = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
+    return f"SELECT {', '.join([*keys, 'count(*) AS n', *halves])} FROM {rows}{group}"  # noqa: S608
 
 
-def _sums(shares: int) -> list[str]:
-    """The sum in every corner of the clamps; of one clamp, the lower end has what the upper one leaves."""
-    if not shares:
-        return ["count(*)"]
-    if shares == 1:
-        return [f"coalesce(count(*)::numeric * {UNIT} - sum(f0), 0)", "coalesce(sum(f0), 0)"]
-    return [corner_sql(corner, shares) for corner in range(1 << shares)]
+def _pairs(shares: int) -> list[tuple[int, int]]:
+    """The comparisons that tell the order of some shares."""
+    return [(i, j) for j in range(shares) for i in range(j)]
 
 
 def counted(scan: Scan, groups: pa.Table) -> NDArray[np.int64]:
     """The integer vector x, from what ``pushed`` returned."""
-    place, *sums = (column.to_numpy() for column in groups.columns)
-    shape = tuple(regions.count for regions in scan.regions)
-    keys: Sequence[NDArray[np.intp]] = np.unravel_index(place.astype(np.int64), shape) if shape else ()
-    return scan.in_cells([*keys, *sums])
+    column = {name: groups[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in groups.column_names}
+    count, rows = len(scan.summed), column["n"]
+    larger = [i for i, regions in enumerate(scan.regions) if regions.count != 2]
+    shape = tuple(scan.regions[i].count for i in larger)
+    keys = {i: column[f"b{i}"] for i in range(len(scan.regions)) if i not in larger}
+    keys |= zip(larger, np.unravel_index(column["k"], shape) if larger else (), strict=True)
+    regions_of = [keys[i] for i in range(len(scan.regions))]
+    if not count:
+        return scan.in_cells([*regions_of, rows])
+    whole = [column[f"h{i}"].astype(object) * _HALF + column[f"l{i}"] for i in range(count)]
+    # How many shares come before each one: of two, the one that is not smaller; of equal ones, the first.
+    rank = np.zeros((count, len(rows)), dtype=np.int64)
+    for number, (i, j) in enumerate(_pairs(count)):
+        rank[j] += column[f"o{number}"]
+        rank[i] += 1 - column[f"o{number}"]
+    ordered = [rows.astype(object) * UNIT, *_by_rank(np.array(whole), rank), 0 * rows]
+    corners = np.zeros((1 << count, len(rows)), dtype=np.int64)
+    raised = np.zeros(len(rows), dtype=np.int64)
+    for step in range(count + 1):  # the corner that raises the first ``step`` columns in their order
+        weight = np.minimum(ordered[step] - ordered[step + 1], _GREATEST).astype(np.int64)
+        corners[raised, np.arange(len(rows))] = weight
+        if step < count:
+            raised |= 1 << (count - 1 - np.argmax(rank == step, axis=0))  # the first column is the slowest axis
+    return scan.in_cells([*regions_of, *corners])
+
+
+def _by_rank(sums: NDArray[np.object_], rank: NDArray[np.int64]) -> NDArray[np.object_]:
+    ordered = np.empty_like(sums)
+    np.put_along_axis(ordered, rank, sums, axis=0)
+    return ordered
 
 
 def _place(numbers: Sequence[tuple[str, int]]) -> str:
@@ -133,7 +170,11 @@ def _bucket(value: str, type_: str, cuts: Sequence[Cut], pieces: Sequence[int]) 
     ends = [order.value(cut) for cut in cuts]
     if any(math.isnan(end) for end in ends):  # PostgreSQL looks NaN up as a value, not as an end
         return None
-    piece = f"width_bucket({value}::{base}, '{{{','.join(map(repr, ends))}}}'::{base}[])"
+    if base == "int8" and ends == list(range(ends[0], ends[0] + len(ends))):  # a group for each number
+        before, last = f"{ends[0] - 1}::int8", f"{ends[-1]}::int8"
+        piece = f"(least(greatest({value}::int8, {before}), {last}) - {before})::int4"
+    else:
+        piece = f"width_bucket({value}::{base}, '{{{','.join(map(repr, ends))}}}'::{base}[])"
     if list(pieces) == list(range(len(pieces))):
         return piece
     return f"('{{{','.join(map(str, pieces))}}}'::int4[])[1 + {piece}]"
@@ -219,13 +260,13 @@ def _share(summed: SummedColumn, stored: StoredTable) -> str:
     scale = UNIT / (high - low)
     if not (math.isfinite(high - low) and math.isfinite(scale) and scale > 0):
         raise _General
-    v, lowest = f"{value}::float8", f"'{low!r}'::float8"
-    beyond = f"({v} - {lowest})"
-    scaled = f"({beyond} * '{scale!r}'::float8)"
-    rounded = f"(floor({scaled}) + CASE WHEN {scaled} - floor({scaled}) >= 0.5::float8 THEN 1 ELSE 0 END)::int8"
-    return (
-        f"CASE WHEN {v} >= '{high!r}'::float8 THEN {UNIT}::int8 "
-        # a share below a quarter of a part rounds to 0; the product could lie below every DOUBLE, which is an error
-        f"WHEN {v} > {lowest} THEN CASE WHEN {beyond} < '{0.25 / scale!r}'::float8 THEN 0::int8 "
-        f"ELSE least({UNIT}::int8, {rounded}) END ELSE 0::int8 END"
-    )
+    lowest = f"'{low!r}'::float8"
+    clamped = f"least(greatest({value}::float8, {lowest}), '{high!r}'::float8)"  # NULL is the lowest, NaN the highest
+    beyond = f"({clamped} - {lowest})"
+    # For 0 ≤ x < 2^51, floor(x + the number before one half) rounds half away from zero: the sum is below 1 where x is
+    # below one half, and rounds to that of x + 1/2, which is exact, elsewhere.
+    rounded = f"floor({beyond} * '{scale!r}'::float8 + '{_BEFORE_HALF!r}'::float8)::int8"
+    if scale >= 1:
+        return rounded
+    # a share below a quarter of a part rounds to 0; the product could lie below every DOUBLE, which is an error
+    return f"CASE WHEN {beyond} < '{0.25 / scale!r}'::float8 THEN 0::int8 ELSE {rounded} END"

@@ -22,11 +22,13 @@ from ...product_scan import ProductScan
 from ...scan import Scan
 from ...scan_sets import joint_scans
 from ...source import Keep, SourceTable
+from ..duckdb.copied_rows import CopiedRows, Rendering, Store, wanted_by
+from ..duckdb.running import keep_count
 from ..duckdb.scan_sql import render_rows, render_values
 from ..duckdb.scanner import Scanner
 from ..duckdb.settings import needed, prepare
 from .pushdown import counted, pushed
-from .rows import CopiedRows, Rendering, Store, transfer, wanted_by
+from .rows import PostgresRows, transfer
 from .sessions import RowReader, Sessions, all_rows, silenced
 from .stored_tables import PUBLIC, StoredTable, read_tables, source_tables
 from .travel import MOST_TEXTS
@@ -186,18 +188,20 @@ class PostgresSource(Scanner):
         """A copy of what some statements read, and the transaction that it was read in."""
         wanted = wanted_by(renderings)
         with self._store.cursor() as cursor, silenced(_UNREAD), self._sessions.rows() as reader:
-            rows = CopiedRows(cursor, self._public)
-            try:
-                rows.bring(reader, self._tables, wanted)
-            except duckdb.Error:  # what the stream of rows raises comes through DuckDB
-                raise OperationalError(_UNREAD) from None
-            yield rows, reader
+            rows = PostgresRows(cursor, self._public)
+            keep_count(cursor)
+            with self._running.statement(reader.cancel), self._running.cursor(cursor):
+                try:
+                    rows.bring(reader, self._tables, wanted)
+                except duckdb.Error:  # what the stream of rows raises comes through DuckDB
+                    raise OperationalError(_UNREAD) from None
+                yield rows, reader
 
     @contextmanager
     def _cursor(self, scan: Scan | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """For rehearsals: no stored row is within reach."""
         with self._store.cursor() as cursor:
-            prepare(cursor, needed(scan))
+            prepare(cursor, needed(scan), scan)
             self._bring_public(cursor, scan)
             yield cursor
 

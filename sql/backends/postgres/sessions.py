@@ -92,6 +92,10 @@ class RowReader:
             with cursor.fetch_record_batch() as reader:
                 yield reader
 
+    def cancel(self) -> None:
+        """Ask the server to end the statement that runs now; another thread may call it."""
+        self._connection.adbc_cancel()
+
     def table(self, sql: str) -> pa.Table:
         """The rows of a statement that returns few."""
         with self.stream(sql) as reader:

@@ -41,10 +41,10 @@ WHERE c.relkind IN ('r', 'p', 'v') AND c.relpersistence <> 't' AND {_OF_USERS} A
 ORDER BY n.nspname, c.relname
 """  # noqa: S608
 _COLUMNS = f"""
-SELECT a.attrelid::int8, a.attnum, a.attname::text, a.attnotnull, a.atttypid::int8, a.atttypmod
+SELECT a.attrelid::int8, a.attnum, a.attname::text, a.attnotnull, a.atttypid::int8, a.atttypmod,
+       has_column_privilege(c.oid, a.attnum, 'SELECT'), a.attgenerated::text, format_type(a.atttypid, a.atttypmod)
 FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated IN ('', 's') AND {_OF_USERS}
-  AND c.relkind IN ('r', 'p', 'v') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+WHERE a.attnum > 0 AND NOT a.attisdropped AND {_OF_USERS} AND c.relkind IN ('r', 'p', 'v')
 ORDER BY a.attrelid, a.attnum
 """  # noqa: S608
 _DOMAINS = "SELECT oid::int8, typbasetype::int8, typtypmod FROM pg_type WHERE typtype = 'd'"
@@ -79,6 +79,8 @@ class StoredTable:
     view: str | None = None
     """PostgreSQL's text of a view."""
     primary_key: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Columns that are not among those, each with the reason."""
     hidden: bool = field(default=False, compare=False)
     """Whether row-level security would hide rows from the role."""
 
@@ -106,8 +108,15 @@ def read_tables(sessions: Sessions) -> dict[tuple[str, ...], StoredTable]:
     tables, columns, domains, labels, constraints = all_rows(sessions, statements)
     types = _Types(domains, labels, constraints)
     by_table: dict[int, list[tuple[Any, ...]]] = {}
-    for oid, *column in columns:
-        by_table.setdefault(oid, []).append(tuple(column))
+    reasons: dict[int, dict[str, str]] = {}
+    for oid, *column, may_read, generated, type_ in columns:
+        reasons.setdefault(oid, {})[column[1]] = (
+            "the role that tacit connects with may not read it" if not may_read
+            else "it is computed when it is read, and what it computes can fail on a row" if generated not in ("", "s")
+            else f"its type, {type_}, has no counterpart in DuckDB that holds every value"
+        )  # fmt: skip
+        if may_read and generated in ("", "s"):
+            by_table.setdefault(oid, []).append(tuple(column))
     checks: dict[int, list[str]] = {}
     keys: dict[int, list[int]] = {}
     for table, _, kind, numbers, text in constraints:
@@ -124,7 +133,14 @@ def read_tables(sessions: Sessions) -> dict[tuple[str, ...], StoredTable]:
         names = {number: column for number, column, *_ in listed}
         key = () if inherited else tuple(names.get(number, "") for number in keys.get(oid, ()))
         text = view if kind == "v" else None
-        found.append(StoredTable(schema, name, stored, text, key if all(key) else (), hidden))
+        used = {column.name for column in stored}
+        times = Counter(folded(column) for _, column, *_ in listed)
+        left_out = tuple(
+            (column, why if times[folded(column)] < 2 else "another column has the same name but for its case")
+            for column, why in reasons[oid].items()
+            if column not in used
+        )
+        found.append(StoredTable(schema, name, stored, text, key if all(key) else (), left_out, hidden))
     return {table.key: table for table in _told_apart(found, lambda table: table.key)}
 
 
@@ -140,6 +156,7 @@ def source_tables(tables: Mapping[tuple[str, ...], StoredTable]) -> tuple[Source
             duckdb_view(table.view, types) if table.view else "",
             table.path,
             table.primary_key,
+            table.left_out,
         )
         for table in tables.values()
     )
