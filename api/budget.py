@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from typing import Any
 
 from tacit.engine import Amount
 from tacit.engine.accounting.amounts import NOTHING, smaller
 from tacit.engine.accounting.composition import Total, rule_named
 from tacit.engine.accounting.description import MechanismRecord
-from tacit.engine.accounting.ledger import ChargeRequest, Ledger
+from tacit.engine.accounting.ledger import Charge, ChargeRequest, Ledger
+from tacit.engine.accounting.records import Right
+from tacit.sql.product_scan import ProductScan
+from tacit.sql.scan import Scan
 
 from .binding import PolicyTerms
+from .display import html_table, plain
 from .errors import LedgerError, PolicyError
 from .policy import Cap, check_analyst_deltas
+from .questions import question
 
 _NO_POLICY = PolicyTerms(trust_schema=True)
 
@@ -31,6 +37,14 @@ class Account:
 
     def __str__(self) -> str:
         return f"spent {show(self.spent)} of {show(self.cap)}; left {show(self.left)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The amounts as exact decimals in text."""
+        amounts = {"cap": self.cap, "spent": self.spent, "left": self.left}
+        return {name: {"epsilon": plain(a.epsilon), "delta": plain(a.delta)} for name, a in amounts.items()}
+
+    def _repr_html_(self) -> str:
+        return accounts_html({"budget": self})
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,14 @@ class Budget(Account):
         """
         return self.compose()
 
+    def to_dict(self) -> dict[str, Any]:
+        """The amounts as exact decimals in text, those of each analyst among them."""
+        analysts = {name: account.to_dict() for name, account in self.analysts.items()}
+        return {**super().to_dict(), "rule": self.rule, "analysts": analysts}
+
+    def _repr_html_(self) -> str:
+        return accounts_html({"budget": self, **self.analysts})
+
     def __str__(self) -> str:
         lines = [super().__str__(), *(f"  {name}: {account}" for name, account in self.analysts.items())]
         return "\n".join(lines)
@@ -67,6 +89,20 @@ class Store:
     find: Callable[[], Ledger | None]
     create: Callable[[Amount, str, str, bytes], Ledger]
     """With a cap, a rule, the text of the policy's terms, and a salt."""
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What the holder of a connection may do, where that can end or change while the connection is open."""
+
+    check: Callable[[], Cap]
+    """Called inside the transaction of every charge and of every read of what others paid for. Raises where the right
+    has ended; gives the cap that holds now."""
+    cap: Cap = field(default_factory=Cap)
+    tables: frozenset[str] | None = None
+    """The private tables that may be named; ``None`` for all. Public tables are public."""
+    charged: Callable[[int], None] = lambda charge: None
+    """Called with the number of a charge before any row is read for it."""
 
 
 class LedgerAccess:
@@ -86,11 +122,13 @@ class LedgerAccess:
         analysts: Mapping[str, Cap] | None = None,
         accounting: str | None = None,
         terms: PolicyTerms = _NO_POLICY,
+        *,
+        log_sql: bool = False,
     ) -> None:
         """``stated`` is the cap of the whole, for a new ledger; ``asked`` is this connection's, not larger.
 
         ``accounting`` is the rule of a new ledger, and ``terms`` what its guarantee will depend on; an existing one
-        with another rule or other terms is refused.
+        with another rule or other terms is refused. ``log_sql`` writes the text of what is charged into the log.
         """
         self._store = store
         self._stated = stated
@@ -98,9 +136,11 @@ class LedgerAccess:
         self._analysts = analysts or {}
         self._accounting = accounting
         self._terms = terms
+        self._log_sql = log_sql
         self._salt = secrets.token_bytes(32)
         self._ledger: Ledger | None = None
         self.analyst = analyst
+        self.rights: Rights | None = None
         # A cap that does not fit the ledger is refused when connecting, not at the first answer.
         if self.peek() is None:
             self._check_deltas(self.rule, self.cap)
@@ -162,8 +202,21 @@ class LedgerAccess:
         ledger = self.peek()
         return (self._accounting or "sum") if ledger is None else ledger.rule
 
-    def request(self, fingerprint: str, cost: Amount, mechanism: MechanismRecord, rho: Decimal) -> ChargeRequest:
-        """What the ledger is asked to admit of this connection, under the caps that bind it."""
+    def request(
+        self,
+        fingerprint: str,
+        cost: Amount,
+        mechanism: MechanismRecord,
+        rho: Decimal,
+        *,
+        scans: Sequence[Scan | ProductScan],
+        sql: Sequence[str],
+    ) -> ChargeRequest:
+        """What the ledger is asked to admit of this connection, under the caps that bind it.
+
+        ``scans`` and ``sql`` are what the log tells of it.
+        """
+        asked = question(scans, sql, self.salt, log_sql=self._log_sql)
         return ChargeRequest(
             fingerprint=fingerprint,
             epsilon=cost.epsilon,
@@ -171,9 +224,23 @@ class LedgerAccess:
             analyst=self.analyst,
             analyst_cap=self.analyst_cap,
             cap=self.cap,
-            mechanism=mechanism,
+            mechanism=replace(mechanism, question=asked),
             rho=rho,
+            right=self.right,
         )
+
+    @property
+    def right(self) -> Right | None:
+        """What the ledger asks inside its transactions; ``None`` where nothing can end."""
+        rights, whole = self.rights, self.cap
+        if rights is None:
+            return None
+        return lambda: None if whole is None else _amount(rights.check(), whole)
+
+    def charged(self, charge: Charge) -> None:
+        """Say that a charge is on disk, before anything is read for it."""
+        if self.rights is not None:
+            self.rights.charged(charge.id)
 
     def first_cost(self, request: ChargeRequest) -> Amount:
         """What a request would be charged if it were the first of a new ledger."""
@@ -198,14 +265,22 @@ class LedgerAccess:
             accounts[name] = Account(limit, now.spent(name), smaller(left, now.left(limit, name)))
         return Budget(cap, now.spent(), left, accounts, self.rule, partial(ledger.realised, float(cap.delta)))
 
-    def _cap_of(self, analyst: str, whole: Amount | None) -> Amount | None:
-        stated = self._analysts.get(analyst, Cap())
-        if stated == Cap() or whole is None:
+    @property
+    def account(self) -> Account | None:
+        """The account that this connection spends from: the analyst's own, or the whole; None without any cap."""
+        if self.cap is None:
             return None
-        return Amount(
-            whole.epsilon if stated.epsilon is None else stated.epsilon,
-            whole.delta if stated.delta is None else stated.delta,
-        )
+        budget = self.budget()
+        return budget if self.analyst is None else budget.analysts.get(self.analyst, budget)
+
+    def _cap_of(self, analyst: str, whole: Amount | None) -> Amount | None:
+        if whole is None:
+            return None
+        caps = [self._analysts.get(analyst, Cap())]
+        if self.rights is not None and analyst == self.analyst:
+            caps.append(self.rights.cap)
+        limits = [limit for cap in caps if (limit := _amount(cap, whole)) is not None]
+        return reduce(smaller, limits) if limits else None
 
     def _checked(self, ledger: Ledger) -> Ledger:
         if self._accounting not in (None, ledger.rule):
@@ -220,15 +295,19 @@ class LedgerAccess:
             if wanted is not None and wanted > allowed:
                 raise LedgerError(
                     f"the ledger allows {name} = {allowed} in all, fixed when it was created; {wanted} was asked for\n"
-                    f"hint: ask for {name} = {allowed} or less, in the policy's [budget] or in connect(…)"
+                    f"hint: ask for {name} = {allowed} or less, in the policy's [budget] or in connect(…); or let the "
+                    "curator raise it with tacit.ledger.raise_cap"
                 )
         self._check_deltas(ledger.rule, _bounded(ledger.cap, self._asked))
         recorded = ledger.policy
         different = [] if recorded is None else self._terms.differences(recorded)
         if different:
+            says_nothing = not self._terms.tables and self._terms.analysts is None
+            hint = "name that policy, connect(…, policy=…), or " if says_nothing else ""
             raise LedgerError(
                 "the ledger is bound to the policy that it was begun with, and this connection brings another one or "
-                f"none\nhint: {', '.join(different)}; or let the curator change it with tacit.ledger.change_policy"
+                f"none\nhint: {hint}{', '.join(different)}; or let the curator change it with "
+                "tacit.ledger.change_policy"
             )
         return ledger.under(self._terms)
 
@@ -241,9 +320,27 @@ class LedgerAccess:
             )
 
 
+def accounts_html(accounts: Mapping[str, Account]) -> str:
+    """Accounts as a table of a notebook."""
+    columns: dict[str, list[str]] = {"": list(accounts)}
+    for letter, place in (("ε", 0), ("δ", 1)):
+        for name in ("cap", "spent", "left"):
+            columns[f"{letter} {name}"] = [f"{getattr(a, name)[place]:g}" for a in accounts.values()]
+    return html_table(columns, left=("",))
+
+
 def show(amount: Amount) -> str:
     """An amount for a sentence."""
     return f"ε={amount.epsilon:f}, δ={float(amount.delta):g}"
+
+
+def _amount(cap: Cap, whole: Amount) -> Amount | None:
+    """A cap with the whole's ε or δ where it states none; ``None`` where it states neither."""
+    if cap == Cap():
+        return None
+    return Amount(
+        whole.epsilon if cap.epsilon is None else cap.epsilon, whole.delta if cap.delta is None else cap.delta
+    )
 
 
 def _bounded(cap: Amount, asked: Cap) -> Amount:

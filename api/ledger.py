@@ -15,13 +15,14 @@ refused. That stops misuse, not malice: who can write the file can change it, an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount, to_delta, to_epsilon
+from tacit.engine.accounting.description import recorded_question
 from tacit.engine.accounting.ledger import Ledger
 from tacit.engine.accounting.ledger import verify as _verify
 
@@ -31,11 +32,12 @@ from .errors import InterfaceError, LedgerError, PolicyError
 from .policy import check_analyst_deltas, load_policy
 from .policy_catalog import tables_meant
 from .policy_section import suggestion
+from .questions import digest as _digest
 from .request import Number
 
 Books = Connection | str | os.PathLike[str]
 
-__all__ = ["backup", "change_policy", "declare_version", "log", "raise_cap", "verify"]
+__all__ = ["backup", "change_policy", "declare_version", "digest", "log", "raise_cap", "verify"]
 
 
 def verify(books: Books) -> int:
@@ -104,8 +106,14 @@ def backup(books: Books, path: str | os.PathLike[str]) -> None:
 
 
 def log(books: Books) -> pd.DataFrame:
-    """Every entry, oldest first: what was charged, released, read by whom, declared. No data, and no answers."""
+    """Every entry, oldest first: what was charged, released, read by whom, declared. No data, and no answers.
+
+    Of a charge, ``tables``, ``columns`` and ``queries`` say what was asked, and ``digest`` is that of the SQL
+    (``digest`` computes it for a text at hand). ``sql`` is the text, where the policy says ``sql = true`` under
+    ``[log]``: what analysts write into their conditions can be sensitive itself, so it is not kept by default.
+    """
     entries = _opened(books).entries()
+    questions = [recorded_question(e.detail) if e.kind == "charge" else None for e in entries]
     return pd.DataFrame(
         {
             "id": [e.id for e in entries],
@@ -115,8 +123,22 @@ def log(books: Books) -> pd.DataFrame:
             "epsilon": pd.Series([Decimal(e.amount.epsilon) for e in entries], dtype="object"),
             "delta": pd.Series([Decimal(e.amount.delta) for e in entries], dtype="object"),
             "refers": pd.array([e.refers for e in entries], dtype="Int64"),
+            "tables": _words(", ".join(q.tables) if q else None for q in questions),
+            "columns": _words(", ".join(q.columns) if q else None for q in questions),
+            "queries": pd.array([q.queries if q else None for q in questions], dtype="Int64"),
+            "digest": _words(q.digest if q else None for q in questions),
+            "sql": _words("; ".join(q.text) if q and q.text is not None else None for q in questions),
         }
     )
+
+
+def digest(books: Books, sql: str | Sequence[str]) -> str:
+    """What the log's ``digest`` is for queries of exactly this text, parameters as they stand in it."""
+    return _digest([sql] if isinstance(sql, str) else list(sql), _opened(books).salt)
+
+
+def _words(values: Iterable[str | None]) -> pd.Series:
+    return pd.Series(list(values), dtype="object")
 
 
 def _opened(books: Books) -> Ledger:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tacit.engine.accounting.file import shares_with_group
 from tacit.engine.mechanism.stored_plan import FoundPlan, PlanRecord
 
 PLACE = "TACIT_CACHE"
@@ -77,11 +78,13 @@ class Plans:
         if len(data) > LARGEST_FILE:
             return
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=PLACE in os.environ, exist_ok=True)  # beside a ledger nothing else is made
+            shared = _make_folder(self._folder)
             handle, name = tempfile.mkstemp(dir=self._folder, suffix=_UNFINISHED)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(data)
+                    if shared:
+                        os.fchmod(file.fileno(), 0o660)
                 os.replace(name, self._folder / f"{key}{_SUFFIX}")
             except OSError:
                 os.unlink(name)
@@ -97,6 +100,17 @@ def folder_for(ledger: Path | None) -> Path | None:
     if place is None:
         return ledger.with_name(f"{ledger.name.removesuffix('.ledger')}.plans")
     return Path(place) / hashlib.sha256(str(ledger.absolute()).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _make_folder(folder: Path) -> bool:
+    """Make the folder where it is missing; whether its plans are for a group, as the ledger beside it is."""
+    try:
+        folder.mkdir(parents=PLACE in os.environ)  # beside a ledger nothing else is made
+    except FileExistsError:
+        return shares_with_group(folder)
+    if shares_with_group(folder.parent):
+        folder.chmod(0o2770)
+    return shares_with_group(folder)
 
 
 def encode(key: str, record: PlanRecord) -> bytes:

@@ -20,9 +20,32 @@ from tacit.sql import Limits
 
 from .errors import PolicyError
 from .policy_section import Section, is_integer, kind, policy_error, show
+from .policy_server import ServerPolicy, read_server
 from .policy_table import TablePolicy, read_table
 
 _RULES = ("sum", "zcdp")
+
+SECTIONS = {
+    "trust_schema": "Whether the values of ENUM types and the ranges of CHECK constraints are public: true or false.",
+    "accounting": 'How costs of batches add up in a new ledger: "sum" (the default), or "zcdp" for many Gaussian ones.',
+    "budget": "All that may ever be spent on these tables.",
+    "analysts": "Who may ask, each with a cap; without this section, anybody.",
+    "tables": "What is declared of each table. A table that is not named is private, and each row is one unit.",
+    "limits": "How long and how wide a batch may be.",
+    "log": "What the ledger's log keeps.",
+    "server": "How `tacit serve` runs.",
+}
+BUDGET = {
+    "epsilon": "The sum of ε of all batches, ever. A positive number; required.",
+    "delta": "The sum of δ of all batches, ever. 0 (the default) allows pure ε only.",
+    "spend": "What a batch costs when the call names no ε.",
+    "ledger": "The file that keeps the books, seen from the policy's folder; beside the database by default.",
+}
+ANALYST = {
+    "epsilon": "What this analyst may learn in all, of the whole budget; no cap of her own by default.",
+    "delta": "The same for δ; that of the whole budget by default.",
+}
+LOG = {"sql": "Whether the log keeps the text of what was asked, beside its digest: true or false."}
 
 
 @dataclass(frozen=True)
@@ -48,6 +71,9 @@ class Policy:
     limits: Limits = field(default_factory=Limits)
     ledger: Path | None = None
     """Where the ledger is; ``None`` where nothing was said, and then it lies beside the database."""
+    server: ServerPolicy = field(default_factory=ServerPolicy)
+    log_sql: bool = False
+    """Whether the ledger's log keeps the text of what was asked, beside its digest."""
     origin: str = "policy"
     """What error messages call it: the file's name."""
 
@@ -66,10 +92,10 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | None) -> Po
     if policy is None:
         return Policy(trust_schema=True)
     if isinstance(policy, Mapping):
-        return _policy(policy, "policy", None)
+        return read_policy(policy, "policy", None)
     if isinstance(policy, (str, os.PathLike)):
         path = Path(policy)
-        return _policy(_read_toml(path), path.name, path.parent)
+        return read_policy(_read_toml(path), path.name, path.parent)
     raise PolicyError(f"policy: expected the path of a TOML file or a dict of the same shape, not {kind(policy)}")
 
 
@@ -82,10 +108,15 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise PolicyError(
             f"the policy file {str(path)!r} cannot be read; give the path of a TOML file, or a dict"
         ) from None
+    return parse_toml(text, path.name)
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The text of a policy's file as a dict; an error shows the line."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PolicyError(_toml_message(path.name, text, str(error))) from None
+        raise PolicyError(_toml_message(name, text, str(error))) from None
 
 
 def _toml_message(name: str, text: str, reason: str) -> str:
@@ -101,10 +132,10 @@ def _toml_message(name: str, text: str, reason: str) -> str:
     )
 
 
-def _policy(raw: Mapping[str, Any], origin: str, folder: Path | None) -> Policy:
+def read_policy(raw: Mapping[str, Any], origin: str, folder: Path | None) -> Policy:
     """Check the whole, section by section; ``folder`` is where the file lies."""
-    top = Section(raw, origin, "", ("trust_schema", "accounting", "budget", "analysts", "tables", "limits"))
-    budget = top.inner("budget", ("epsilon", "delta", "spend", "ledger"))
+    top = Section(raw, origin, "", SECTIONS)
+    budget = top.inner("budget", BUDGET)
     if "budget" in top and "epsilon" not in budget:
         budget.refuse("epsilon", "is missing", "write epsilon = 1.0 under [budget]")
     rule = top.get("accounting")
@@ -115,7 +146,7 @@ def _policy(raw: Mapping[str, Any], origin: str, folder: Path | None) -> Policy:
     analysts: dict[str, Cap] | None = None
     if "analysts" in top:
         section = top.inner("analysts", None)
-        analysts = {name: _cap(section.inner(name, Cap)) for name in section.entries}
+        analysts = {name: _cap(section.inner(name, ANALYST)) for name in section.entries}
         check_analyst_deltas(analysts, rule, origin)
     tables = top.inner("tables", None)
     return Policy(
@@ -127,6 +158,8 @@ def _policy(raw: Mapping[str, Any], origin: str, folder: Path | None) -> Policy:
         analysts=analysts,
         tables={name: read_table(tables, name) for name in tables.entries},
         limits=_limits(top.inner("limits", Limits)),
+        server=read_server(top.inner("server", ServerPolicy), folder),
+        log_sql=top.inner("log", LOG).flag("sql"),
         origin=origin,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit.sql import Catalog, Table
-from tacit.sql.names import folded, meanings
+from tacit.sql.names import MAIN, folded, meanings
 
 from .policy import Policy
 from .policy_section import policy_error, suggestion
@@ -39,9 +39,28 @@ def build_catalog(policy: Policy, source: Source) -> Catalog:
         tuple(declared_table(declared.get(t.name, TablePolicy()), t, policy.origin) for t in schema),
         source.read_public,
         source.main,
+        source.database,
     )
     check_different([table.key for table in catalog.tables], "two tables")
     return with_unit_paths(catalog, declared, policy.origin)
+
+
+def with_plain_names(policy: Policy, source: Source) -> Policy:
+    """The policy with every table under the one name that it has here: ``public.visits`` of PostgreSQL is visits, and
+    so are ``clinic.visits`` and ``clinic.main.visits`` of a database that is called clinic.
+
+    The ledger is bound to these names, so it makes no difference how a policy spells them.
+    """
+    heads = [f"{source.database}.{source.main}.", f"{source.database}."] if source.database else []
+    heads += [f"{source.main}."] if source.main != MAIN else []
+    tables: dict[str, TablePolicy] = {}
+    for name, entry in policy.tables.items():
+        head = next((head for head in heads if folded(name).startswith(folded(head)) and len(name) > len(head)), "")
+        plain = name[len(head) :]
+        if plain in tables:
+            raise policy_error(policy.origin, f"tables.{name}", "is declared twice", "keep one of the two")
+        tables[plain] = entry
+    return replace(policy, tables=tables)
 
 
 def tables_meant(name: str, tables: Iterable[Table | SourceTable]) -> list[str]:

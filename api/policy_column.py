@@ -42,14 +42,17 @@ class ColumnPolicy:
     """What the policy says about one column. Its fields are the keys of a column."""
 
     values: tuple[Scalar, ...] | None = None
+    """The values that GROUP BY lists, in this order."""
     other: str | None = None
-    """The label of the group of all values that are not listed; ``None`` without such a group."""
+    """``true``, or a label: all values that are not listed are one group. Without it those rows are in none."""
     complete: bool = False
     """Whether rows hold none but the listed values; one that does all the same is read as one that is listed."""
     not_null: bool = False
     """Whether no row holds NULL; one that does all the same is read as if its value lay before all others."""
     min: Scalar | None = None
+    """The least value that SUM, AVG and quantiles tell apart; what is below counts as this. Comes with ``max``."""
     max: Scalar | None = None
+    """The largest one; what is above counts as this. Whole numbers and days from min to max are groups too."""
     type: str | None = None
     """A DuckDB type, for files that do not carry one (csv)."""
 

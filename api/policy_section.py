@@ -17,7 +17,9 @@ from .errors import PolicyError, PrivacyParameterError
 
 def policy_error(origin: str, path: str, what: str, instead: str) -> PolicyError:
     """One sentence that names the key, and what to write instead."""
-    return PolicyError(f"{origin}: {path} {what}\nhint: {instead}")
+    error = PolicyError(f"{origin}: {path} {what}\nhint: {instead}")
+    error.path = path
+    return error
 
 
 @dataclass

@@ -29,14 +29,20 @@ class TablePolicy:
     """What the policy says about one table. Its fields are the keys of a table."""
 
     privacy_unit: str | None = None
+    """The column that says whose row it is; without one, each row is a unit. Reached by keys, where the table does not
+    hold it: ``"order_id -> orders.customer_id"``."""
     max_rows_per_unit: int = 1
+    """How many rows of one unit are counted at most; of more, so many are chosen. Required with a privacy unit."""
     public: bool = False
+    """Whether anybody may see the table: it is read freely, and nothing protects it."""
     key: str | None = None
     """The column by which other tables name its rows, where neither a name nor the schema says it."""
     version: str | None = None
+    """The state of the table, by name; answers of two states are never mixed. By default the file's own stamp."""
     minimum_frequency: int = 1
     """The least threshold for values that are found (``discover``). It only shows less, so the ledger does not care."""
     columns: Mapping[str, ColumnPolicy] = field(default_factory=dict)
+    """What is declared of the columns, by name."""
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -123,7 +129,7 @@ def declared_table(declared: TablePolicy, table: SourceTable, origin: str) -> Ta
         _check_view(declared, table, place)
     names = [c.name for c in table.columns]
     check_different([folded(name) for name in names], f"two columns in {table.name} that are")
-    columns = _by_database_name(declared.columns, names, Place(origin, f"{place.path}.columns"), table.name)
+    columns = _by_database_name(declared.columns, names, Place(origin, f"{place.path}.columns"), table)
     return Table(
         name=table.name,
         columns=tuple(
@@ -138,6 +144,7 @@ def declared_table(declared: TablePolicy, table: SourceTable, origin: str) -> Ta
         view=table.view,
         path=table.path,
         primary_key=table.primary_key,
+        left_out=table.left_out,
     )
 
 
@@ -185,14 +192,17 @@ def _check_view(declared: TablePolicy, table: SourceTable, place: Place) -> None
 
 
 def _by_database_name(
-    columns: Mapping[str, ColumnPolicy], names: list[str], place: Place, table: str
+    columns: Mapping[str, ColumnPolicy], names: list[str], place: Place, table: SourceTable
 ) -> dict[str, ColumnPolicy]:
     """The policy's columns under the database's own spelling; SQL names do not mind case."""
     spelling = {folded(name): name for name in names}
     matched: dict[str, ColumnPolicy] = {}
     for name, column in columns.items():
         if folded(name) not in spelling:
-            place.refuse(name, f"is no column of {table}", suggestion(name, names))
+            reason = dict(table.left_out).get(name)
+            if reason is not None:
+                place.refuse(name, f"is a column of {table.name} that cannot be used: {reason}", "leave it out")
+            place.refuse(name, f"is no column of {table.name}", suggestion(name, names))
         key = spelling[folded(name)]
         if key in matched:
             place.refuse(name, "is declared twice", "keep one of the two")

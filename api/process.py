@@ -147,6 +147,39 @@ class _RecursionLimit:
 _recursion_limit = _RecursionLimit()
 
 
+def limit_memory(limit: int | None) -> None:
+    """Allow this process so many bytes of its own, or as many as it may have; for processes that plan.
+
+    Where the system has no such limit, there is none.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    wanted = most if limit is None else limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
+
+
+@contextmanager
+def whole_memory() -> Iterator[None]:
+    """Without the limit on memory for a while: whether a scan fails must not depend on what its rows take."""
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    limit, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit == most:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+
+
 def _renew_locks() -> None:
     """In a forked process: a lock that another thread held when the process forked is never released there."""
     for holder in (memory_ledgers, _blas_limit, _recursion_limit):

@@ -16,7 +16,7 @@ from tacit.engine.mechanism.stages import StagedPlan, measure_in_stages, plan_in
 from tacit.engine.mechanism.table_workload import TableWorkload, table_workload
 from tacit.engine.mechanism.widths import half_widths
 from tacit.engine.search.data_dependent import DataDependent
-from tacit.engine.search.named import data_dependent_strategies, strategies
+from tacit.engine.search.named import data_dependent_strategies, strategies, strategy_descriptions
 from tacit.engine.search.optimize import optimize
 from tacit.engine.search.watch import Progress
 from tacit.engine.strategy import Privacy, Strategy
@@ -54,6 +54,7 @@ __all__ = [
     "ratio",
     "release",
     "strategies",
+    "strategy_descriptions",
     "table_workload",
     "to_confidence",
     "to_delta",

@@ -52,6 +52,20 @@ class StageRecord:
 
 
 @dataclass(frozen=True)
+class QuestionRecord:
+    """What was asked, for the reader of the log. Nothing is decided by it."""
+
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    """As ``table.column``."""
+    queries: int
+    digest: str
+    """Of the text of all queries, with the ledger's salt: equal for equal texts, and no way back to the text."""
+    text: tuple[str, ...] | None = None
+    """The queries themselves, where the policy says so: their constants can be somebody's secrets."""
+
+
+@dataclass(frozen=True)
 class MechanismRecord:
     """A mechanism at one (ε, δ)."""
 
@@ -60,17 +74,21 @@ class MechanismRecord:
     parts: tuple[PartRecord | StageRecord, ...]
     units: Mapping[str, str] = field(default_factory=dict)
     """What is protected of every table that is read: the column of its privacy unit, or ``terms.NO_UNIT``."""
+    question: QuestionRecord | None = None
+    """Ledgers older than 0.2.0 have none."""
 
     @property
     def text(self) -> str:
         """The record as canonical JSON."""
-        content = {
+        content: dict[str, Any] = {
             "privacy": self.privacy,
             "epsilon": str(self.cost.epsilon),
             "delta": str(self.cost.delta),
             "parts": [{**vars(part), "scale": part.scale.hex()} for part in self.parts],
             "units": dict(self.units),
         }
+        if self.question is not None:
+            content["question"] = {key: value for key, value in vars(self.question).items() if value is not None}
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
@@ -97,3 +115,13 @@ def recorded_units(text: str) -> dict[str, Any]:
         return dict(json.loads(text).get("units", {}))
     except (ValueError, TypeError, AttributeError):
         return {}
+
+
+def recorded_question(text: str) -> QuestionRecord | None:
+    """The question of the record with this text; None for a charge that states none, or in another form."""
+    try:
+        found = json.loads(text)["question"]
+        words = {key: tuple(map(str, found[key])) for key in ("tables", "columns", "text") if key in found}
+        return QuestionRecord(queries=int(found["queries"]), digest=str(found["digest"]), **words)
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -29,6 +31,8 @@ class LedgerFile:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._memory = _connect(":memory:") if path is None else None
+        if self._memory is not None:  # nobody closes a ledger in memory, and Python 3.13 warns of what is left open
+            weakref.finalize(self, self._memory.close)
         self._process = os.getpid()
         # Only the connection in memory is shared by threads; a file has a connection for each transaction.
         self._lock: AbstractContextManager[object] = threading.RLock() if path is None else nullcontext()
@@ -101,7 +105,7 @@ def create(
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     with file.stated_errors():
         try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            _create_empty(draft)
             connection = _connect(f"{draft.absolute().as_uri()}?mode=rw")
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -116,6 +120,28 @@ def create(
             for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
                 leftover.unlink(missing_ok=True)
     return file
+
+
+def shares_with_group(folder: Path) -> bool:
+    """Whether the files in a folder are its group's: it has the set-group-ID bit, and the group may write into it.
+
+    ``chgrp analysts FOLDER && chmod g+rwxs FOLDER`` is how a curator says so, before the ledger is begun.
+    """
+    mode = folder.stat().st_mode
+    return bool(mode & stat.S_ISGID and mode & stat.S_IWGRP)
+
+
+def _create_empty(path: Path) -> None:
+    """A new file, for its owner only or for the folder's group too, whatever the umask.
+
+    SQLite gives its two companions, the write-ahead log and the shared memory, the rights of the file itself.
+    """
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    try:
+        if shares_with_group(path.parent):
+            os.fchmod(handle, 0o660)
+    finally:
+        os.close(handle)
 
 
 def _connect(target: str) -> sqlite3.Connection:

@@ -19,7 +19,7 @@ from tacit.engine.accounting.description import NOTHING_RECORDED, asks_the_same
 from tacit.engine.accounting.entry import Entry
 from tacit.engine.accounting.file import LedgerFile, create
 from tacit.engine.accounting.log import Log
-from tacit.engine.accounting.records import Balances, Charge, ChargeRequest, StoredRelease
+from tacit.engine.accounting.records import Balances, Charge, ChargeRequest, Right, StoredRelease
 from tacit.engine.accounting.terms import Terms, check_units
 from tacit.engine.accounting.verify import check, check_on_opening
 from tacit.errors import InternalError, LedgerError
@@ -55,7 +55,8 @@ class Ledger:
         policy: str | None = None,
         salt: bytes | None = None,
     ) -> Ledger:
-        """A new ledger with this cap, readable by its owner only; never overwrites. ``None``: in memory.
+        """A new ledger with this cap, for its owner only or for the group of a folder that says so; never overwrites.
+        ``None``: in memory.
 
         ``policy`` is the text of the ``Terms`` that it begins with. ``salt`` is 32 random bytes, new ones by default.
         """
@@ -189,10 +190,11 @@ class Ledger:
         event = request.event
         with self.transaction(write=True) as log:
             self._bind(log)
+            limit = None if request.right is None else request.right()
             unused = self._unused(log, request)
             if unused is not None:
                 return Charge(unused.id, NOTHING, *unused.amount)
-            cost = self._admit(log, request)
+            cost = self._admit(log, request, limit)
             entry = log.append(
                 "charge",
                 event.amount,
@@ -263,7 +265,11 @@ class Ledger:
         return frozenset(e.refers for e in reads if e.refers is not None and e.analyst == analyst)
 
     def admit_read(
-        self, charge_ids: int | Sequence[int], analyst: str | None, analyst_cap: Amount | None = None
+        self,
+        charge_ids: int | Sequence[int],
+        analyst: str | None,
+        analyst_cap: Amount | None = None,
+        right: Right | None = None,
     ) -> Amount:
         """Let an analyst read releases that others paid for; returns what that counts against the analyst's cap.
 
@@ -280,11 +286,11 @@ class Ledger:
             read = "WHERE kind = 'read' AND analyst = ? AND refers = ?"
             new = [e for e in charges if e.analyst != analyst and not log.entries(read, analyst, e.id)]
             events = [entry.event for entry in new]
-            balance = self._balance(log, analyst, analyst_cap)
-            if analyst_cap is None:
-                asked = balance.price(events)
-            else:
-                asked = balance.admit(events, f"the budget of {analyst!r}")
+            limit = None if right is None else right()
+            asked = self._balance(log, analyst).price(events)
+            for cap in (limit, analyst_cap):
+                if cap is not None:
+                    asked = self._balance(log, analyst, cap).admit(events, f"the budget of {analyst!r}")
             for e in new:
                 log.append("read", e.amount, rho=e.rho, analyst=analyst, fingerprint=e.fingerprint, refers=e.id)
         return asked
@@ -372,12 +378,13 @@ class Ledger:
         )
         return next((e for e in covering if log.payload(e.id) is None), None)
 
-    def _admit(self, log: Log, request: ChargeRequest) -> Amount:
-        """What the request costs; BudgetError if the cap of the whole or that of its analyst does not allow it."""
+    def _admit(self, log: Log, request: ChargeRequest, limit: Amount | None) -> Amount:
+        """What the request costs; BudgetError if the cap of the whole or one of its analyst does not allow it."""
         cost = self._balance_of_whole(log, request.cap).admit([request.event], "the budget")
-        if request.analyst is not None and request.analyst_cap is not None:
-            balance = self._balance(log, request.analyst, request.analyst_cap)
-            balance.admit([request.event], f"the budget of {request.analyst!r}")
+        for cap in (request.analyst_cap, limit):
+            if request.analyst is not None and cap is not None:
+                balance = self._balance(log, request.analyst, cap)
+                balance.admit([request.event], f"the budget of {request.analyst!r}")
         return cost
 
     def _balance(self, log: Log, analyst: str | None = None, cap: Amount | None = None) -> Balance:

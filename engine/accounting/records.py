@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,10 @@ from typing import Any
 from tacit.engine.accounting.amounts import Amount, to_amount
 from tacit.engine.accounting.composition import Balance, Event, Rule, Total
 from tacit.engine.accounting.description import MechanismRecord
+
+Right = Callable[[], Amount | None]
+"""Asked inside the transaction that charges or enters a read: raises where the right to it has ended meanwhile, and
+gives one more cap on the analyst, if there is one. It must not write to the ledger."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class ChargeRequest:
     mechanism: MechanismRecord | None = None
     rho: Decimal | None = None
     """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
+    right: Right | None = None
 
     @property
     def event(self) -> Event:

@@ -76,14 +76,20 @@ def _run(measurement: Any, values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=256, typed=True)
 def _laplace(scale: float) -> Any:
-    dp, domain = _library()
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=_checked(scale))
+    domain = _whole_numbers()
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+
+    return make_laplace(domain, l1_distance(T="i64"), scale=_checked(scale))
 
 
 @lru_cache(maxsize=256, typed=True)
 def _gaussian(scale: float) -> Any:
-    dp, domain = _library()
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=_checked(scale))
+    domain = _whole_numbers()
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+
+    return make_gaussian(domain, l2_distance(T="f64"), scale=_checked(scale))
 
 
 def _checked(scale: float) -> float:
@@ -94,9 +100,15 @@ def _checked(scale: float) -> float:
 
 
 @cache
-def _library() -> tuple[Any, Any]:
-    import opendp.prelude as dp  # 0.4 s: paid by the first release, not by every import of tacit
+def _whole_numbers() -> Any:
+    """OpenDP's domain of int64 vectors.
+
+    OpenDP is loaded by the first release, not by every import of tacit, and without its ``prelude``, which loads polars
+    and scikit-learn where they are installed.
+    """
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
 
     # This is a switch of OpenDP for the whole process: other code in it can use these constructors from then on too.
-    dp.enable_features("contrib")
-    return dp, dp.vector_domain(dp.atom_domain(T="i64"))
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))

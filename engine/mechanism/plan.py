@@ -146,7 +146,7 @@ class JointPlan:
     ) -> Decimal:
         """The smallest ε at which P(|answer − truth| ≤ error) ≥ confidence for each row alone (of ``rows``).
 
-        Rounded up to 3 digits.
+        ``error`` is one for all, or one for each of those rows. Rounded up to 3 digits.
         """
         epsilon = self.least_epsilon(error, confidence, delta, rows)
         if epsilon is None:
@@ -157,18 +157,18 @@ class JointPlan:
         self, error: Any, confidence: float = 0.95, delta: Any = 0, rows: Sequence[int] | None = None
     ) -> Decimal | None:
         """The ε of ``epsilon_for``; None if no ε that is tried is large enough."""
-        wanted, level = to_error(error), to_confidence(confidence)
+        wanted, level = _errors(error), to_confidence(confidence)
         picked = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
         unit = [part.unit_widths(level) for part in self.parts]
 
         def enough(epsilon: float | Decimal) -> bool:
             noises = self.calibrate(epsilon, delta)
             widths = self._scaled(unit, noises, level)[picked]
-            if bool(widths.max(initial=0.0) <= wanted):
+            if bool((widths <= wanted).all()):
                 return True
             if not _coarse(noises):
                 return False
-            return bool(self._widths(noises, level)[picked].max(initial=0.0) <= wanted)
+            return bool((self._widths(noises, level)[picked] <= wanted).all())
 
         low, high = math.log(_SMALLEST_EPSILON), math.log(_LARGEST_EPSILON)
         if not enough(math.exp(high)):
@@ -180,6 +180,10 @@ class JointPlan:
         while not enough(epsilon):
             epsilon = _SHORT.add(epsilon, Decimal((0, (1,), epsilon.adjusted() - 2)))
         return Decimal(f"{epsilon.normalize():f}")
+
+    def half_widths(self, epsilon: Any, delta: Any = 0, confidence: float = 0.95) -> Vector:
+        """The half-width of each row's interval at (ε, δ), without any other release."""
+        return self._widths(self.calibrate(epsilon, delta), to_confidence(confidence))
 
     def calibrate(self, epsilon: Any, delta: Any = 0) -> tuple[Calibrated, ...]:
         """The noise of every block of questions at (ε, δ), in the order of ``blocks``.
@@ -261,7 +265,13 @@ class JointPlan:
 
 def unreachable(error: Any) -> PrivacyParameterError:
     """The refusal of an error that no ε reaches."""
-    return PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{to_error(error):g}")
+    least = float(np.min(_errors(error)))
+    return PrivacyParameterError(f"no epsilon up to {_LARGEST_EPSILON:g} gets every query within ±{least:g}")
+
+
+def _errors(error: Any) -> Vector:
+    """One wanted half-width, or one for each row."""
+    return np.array([to_error(one) for one in error] if np.ndim(error) else to_error(error), dtype=np.float64)
 
 
 def predicted_measurements(plan: JointPlan, epsilon: Any, delta: Any = 0) -> tuple[Measurement, ...]:

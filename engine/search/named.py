@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -52,6 +53,17 @@ def strategies() -> tuple[str, ...]:
     True
     """
     return tuple(MAKERS)
+
+
+def strategy_descriptions() -> dict[str, str]:
+    """What each of ``strategies()`` is, in a line: the first of its file, or of its settings.
+
+    >>> strategy_descriptions()["identity"]
+    'Noise on data: ask every cell, add the answers up (LRM, Eq. 4).'
+    """
+    texts = {name: sys.modules[maker.__module__].__doc__ for name, maker in NAMED.items()}
+    texts |= {name: settings.__doc__ for name, settings in DATA_DEPENDENT.items()}
+    return {name: (text or "").partition("\n")[0] for name, text in texts.items()}
 
 
 def data_dependent_strategies() -> tuple[str, ...]:

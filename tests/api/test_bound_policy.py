@@ -66,7 +66,8 @@ def test_another_policy_is_refused_when_connecting(
     change: str, analyst: str | None, policy: dict[str, Any], connect: Connect
 ) -> None:
     connect(policy=policy).answer(SQL, epsilon=0.5)
-    with pytest.raises(tacit.LedgerError, match=r"hint: (write|leave)"):
+    hint = r"hint: name that policy, connect\(…, policy=…\), or write" if change == "none" else r"hint: (write|leave)"
+    with pytest.raises(tacit.LedgerError, match=hint):
         connect(policy=changed(policy, change), analyst=analyst, epsilon=1)
 
 

@@ -161,7 +161,7 @@ def test_an_answer_keeps_no_exact_count(con: Connection, counted: Counted) -> No
 
 def test_the_check_can_fail(con: Connection, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine of 0.1.0, which counted, drew and stored one after the other, is found out."""
-    seams.replace(monkeypatch, "sealed", lambda step: step())
+    seams.replace(monkeypatch, "sealed", lambda step, source: step())
     seams.replace(monkeypatch, "store", failing(LedgerError("full")))
     with pytest.raises(tacit.LedgerError) as caught:
         con.answer(SQL, epsilon=0.5)

@@ -134,7 +134,7 @@ class TestMacros:
         batch = "SELECT count(*) FROM v WHERE i + k > 20"
         (right,) = exact(plain, batch)
         assert exact(shadows, batch) == [right] and right > 0
-        seams.replace(monkeypatch, "prepare", lambda cursor, needed: 0)
+        seams.replace(monkeypatch, "prepare", lambda *_, **_named: 0)
         assert exact(shadows, batch) == [0], "the macro + is called"
 
     def test_a_units_bound_holds_under_a_macro(self, tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def counts_outlive_a_failure(con: Connection, patch: pytest.MonkeyPatch) -> bool
 @BROKEN
 def test_flags_counts_in_the_frames_of_an_error(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        seams.replace(monkeypatch, "sealed", lambda step: step())
+        seams.replace(monkeypatch, "sealed", lambda step, source: step())
     with open_table([YOUNG]) as con:
         assert counts_outlive_a_failure(con, monkeypatch) == broken
 

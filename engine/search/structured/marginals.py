@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from tacit.engine.components import AxisQuestions
 from tacit.engine.product_workload import Axes, Block
 from tacit.engine.search.structured.axis import AxisSolver
@@ -233,6 +232,8 @@ class _Problem:
 
     def _descend(self, chosen: Places, shares: Vector, tolerance: float = 1e-6) -> tuple[float, Places, Vector]:
         """A local minimum over these sets, without those that get next to nothing."""
+        from scipy.optimize import minimize  # heavy, and few batches come here
+
         tells = self._tells[:, chosen]
         if not (tells @ np.square(shares)).all():
             return math.inf, chosen, shares

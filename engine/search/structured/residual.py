@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from tacit.engine.product_workload import Axes, Block
 from tacit.engine.search.structured.axis import AxisSolver, AxisStrategy, rests, stacked
@@ -228,6 +227,8 @@ class _Model:
                 gradient = by_a[places].sum() / a * slope_a + by_e[places].sum() / e * slope_e
                 gradients.append(gradient - gradient.mean())
             return value, np.concatenate(gradients)
+
+        from scipy.optimize import minimize  # heavy, and few batches come here
 
         result = minimize(
             slope, np.concatenate(starts), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS, "ftol": 1e-6}
