@@ -20,6 +20,7 @@ from .dbtypes import (
     TimestampFromTicks,
 )
 from .errors import (
+    AccessError,
     BudgetError,
     DatabaseError,
     DataError,
@@ -38,15 +39,18 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import ledger, testing
+    import os
+    from collections.abc import Mapping
+
+    from . import ledger, plot, testing
     from .answers import Answer, Answers
     from .budget import Account, Budget
-    from .connecting import connect
     from .connection import Connection
     from .cursor import Cursor
     from .discovery import Discovery
     from .explain import Plan
     from .policy import Policy, load_policy
+    from .request import Number
 
 apilevel: Final = "2.0"
 threadsafety: Final = 2
@@ -60,6 +64,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "AccessError",
     "Account",
     "Answer",
     "Answers",
@@ -91,20 +96,54 @@ __all__ = [
     "Timestamp",
     "TimestampFromTicks",
     "Warning",
+    "__version__",
     "apilevel",
     "connect",
     "ledger",
     "load_policy",
     "paramstyle",
+    "plot",
     "testing",
     "threadsafety",
 ]
 
-_MODULES = ("ledger", "testing")
+__version__ = "0.2.0.dev0"
+
+
+def connect(
+    database: Any,
+    *,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    analyst: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    spend: Number | None = None,
+    token: str | None = None,
+) -> Connection:
+    """Open a database for private answers.
+
+    ``database`` is the path of a DuckDB, parquet or csv file, an open DuckDB connection, the URL of a PostgreSQL
+    database (``postgresql://user@host/name``), or a Spark session; it is only read.
+    ``policy`` is a TOML file or a dict of the same shape; without one the schema is the policy. ``epsilon`` and
+    ``delta`` cap what may ever be spent, unless the policy or an existing ledger says less. The ledger lies
+    next to the database (``ledger=``, or ``ledger`` under the policy's ``[budget]``, puts it elsewhere; PostgreSQL
+    and Spark need one of the two) and is shared by everyone who opens it. ``spend`` is
+    the ε of a call that names none.
+
+    With ``https://…`` as ``database``, a server holds the data, the policy and the books: ``token`` says who asks, and
+    only ``spend`` may stand beside it. Plain ``http://`` is taken on the same machine only.
+    """
+    from .connecting import connect as opened  # here, because it loads all of tacit, pandas, DuckDB and scipy
+
+    caps = {"epsilon": epsilon, "delta": delta, "spend": spend}
+    return opened(database, policy=policy, analyst=analyst, ledger=ledger, token=token, **caps)
+
+
+_MODULES = ("ledger", "plot", "testing")
 _HOMES = {
     "answers": ("Answer", "Answers"),
     "budget": ("Account", "Budget"),
-    "connecting": ("connect",),
     "connection": ("Connection",),
     "cursor": ("Cursor",),
     "discovery": ("Discovery",),
@@ -126,4 +165,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names; the modules that were loaded on the way are nobody's business."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})

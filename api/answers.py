@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, overload
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -17,10 +20,20 @@ from tacit.sql.present import arranged, column_type, is_number, key_frame, leaf_
 from tacit.sql.ranks import hidden, mode_places, total
 from tacit.sql.workload import Computed, Mode, OuterQuery, Output, Quantile, Query, Ratio, Stacked, Workload
 
+from . import answer_frames
+from .arrow_tables import arrow_table, long_table, polars_frame
 from .budget import show
 from .discovery import Discovery
+from .display import TEXT, cut_inside, html_table, odds, one_line, paragraph, plain, plural, shortened
 from .figures import ColumnBuilder, Figures
 from .outer_figures import Compute, KeyFrames, outer_figures
+from .plain_values import plain_values
+from .simultaneous import Simultaneous
+
+if TYPE_CHECKING:
+    import polars
+    import pyarrow
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +57,12 @@ class Answer:
     """Each row's group in words."""
     notes: Mapping[int, tuple[str, ...]]
     """For each column of ``figures``, what is to be said of each row; mostly nothing."""
+    totals: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    """By position of a key column, which rows add up over it."""
+    joint: Callable[[], Mapping[int, tuple[Floats, Floats]]] = field(default=dict)
+    """What ``simultaneous=True`` calls: the (low, high) of each column of ``figures``, where there are such."""
+    confidence: float = 0.95
+    """With which each interval holds the exact answer."""
 
     @property
     def sql(self) -> str:
@@ -62,15 +81,65 @@ class Answer:
         """The frame that the query would have returned, every group present; a fresh copy each time."""
         return assemble(self.names, self.columns)
 
+    @property
+    def df_with_errors(self) -> pd.DataFrame:
+        """Keys, figures and errors in one frame, for a report.
+
+        Beside each figure ``n`` stand ``n_stderr``, ``n_low`` and ``n_high``. A key column that has totals or NULL is
+        in words: ``(all)`` for the key that a total adds up over, ``NULL`` for rows without a value. Where there is
+        something to say of a row, the last column is its ``note``.
+        """
+        return self.with_errors()
+
+    def with_errors(self, *, simultaneous: bool = False) -> pd.DataFrame:
+        """``df_with_errors``; ``simultaneous`` adds ``n_low_all`` and ``n_high_all``, as in ``Answers.df``."""
+        return answer_frames.with_errors(self, simultaneous=simultaneous)
+
+    def joint_ends(self, position: int) -> tuple[Floats, Floats]:
+        """The simultaneous interval of each figure of a column, around its own; NaN where there is none."""
+        figures, found = self.figures[position], self.joint().get(position)
+        if found is None:
+            exact = figures.stderr == 0
+            return np.where(exact, figures.low, np.nan), np.where(exact, figures.high, np.nan)
+        low, high = np.fmin(found[0], figures.low), np.fmax(found[1], figures.high)
+        return np.where(np.isnan(found[0]), np.nan, low), np.where(np.isnan(found[1]), np.nan, high)
+
+    def plot(self, *, column: str | None = None, simultaneous: bool = False, ax: Axes | None = None) -> Axes:
+        """The figures with their intervals: bars, a line over ordered groups, a heat map of two keys."""
+        from . import plot
+
+        return plot.answer(self, column=column, simultaneous=simultaneous, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """``df_with_errors`` in plain values that JSON can carry, with the query's text."""
+        return answer_frames.to_dict(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """``to_dict`` as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def arrow(self) -> pyarrow.Table:
+        """The same as an Arrow table: the types of DuckDB's own result, NULL as null. Needs the extra ``arrow``."""
+        return arrow_table(self.names, [type_ for _, type_ in self.types], self.columns)
+
+    def pl(self) -> polars.DataFrame:
+        """The same as a polars frame. Needs the extra ``polars``."""
+        return polars_frame(self.arrow())
+
     def rows(self) -> list[tuple[Any, ...]]:
         """The same as plain Python values, ``None`` for NULL."""
-        return list(zip(*(_plain(column) for column in self.columns), strict=True))
+        typed = zip(self.columns, self.types, strict=True)
+        return list(zip(*(plain_values(column, type_) for column, (_, type_) in typed), strict=True))
 
     def __repr__(self) -> str:
-        return f"<Answer to {_short(self.sql)}: {len(self.labels)} × {len(self.names)}>"
+        return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>"
 
     def __str__(self) -> str:
         return self.df.to_string(index=False, max_rows=40)
+
+    def _repr_html_(self) -> str:
+        shown, left = answer_frames.columns_of(self)
+        return f"<p><code>{escape(shortened(one_line(self.sql), 200))}</code></p>{html_table(shown, left=left)}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -103,37 +172,59 @@ class Answers(Sequence[Answer]):
     def __iter__(self) -> Iterator[Answer]:
         return iter(self.answers)
 
-    def df(self) -> pd.DataFrame:
+    def df(self, *, simultaneous: bool = False) -> pd.DataFrame:
         """All answers in one long frame.
 
-        ``query`` counts from 0; ``group`` names the keys: empty without GROUP BY, without the keys that a subtotal adds
-        up over, after ``select 0:`` in a UNION ALL. ``low`` and ``high`` bound the interval that holds the exact answer
-        with probability ``confidence``, for each row by itself. An average whose released count is not above zero is
-        NaN, as SQL's average of no rows is NULL, and so is a quantile; ``note`` says so, and where too few rows leave
-        the whole declared range possible. MIN and MAX are extreme quantiles, as far out as the noise shows any rows;
-        ``note`` says how many lie beyond. Quantiles have an interval and no ``stderr``. Dates are in the frames of
-        their queries only.
+        ``query`` counts from 0, ``text`` is what it says, shortened; ``group`` names the keys: empty without GROUP BY,
+        without the keys that a subtotal adds up over, after ``select 0:`` in a UNION ALL. ``low`` and ``high`` bound
+        the interval that holds the exact answer with probability ``confidence``, for each row by itself. An average
+        whose released count is not above zero is NaN, as SQL's average of no rows is NULL, and so is a quantile;
+        ``note`` says so, and where too few rows leave the whole declared range possible. MIN and MAX are extreme
+        quantiles, as far out as the noise shows any rows; ``note`` says how many lie beyond. Quantiles have an interval
+        and no ``stderr``. Dates are in the frames of their queries only.
+
+        ``simultaneous`` adds ``low_all`` and ``high_all``: with probability ``confidence`` all of those intervals hold
+        at once, over every group of every query, those that HAVING or LIMIT left out among them (``simultaneous.py``
+        has the argument). They are NaN for statements over released results.
         """
-        parts: dict[str, list[Any]] = {name: [] for name in ("query", "group", "column", "note")}
+        parts: dict[str, list[Any]] = {name: [] for name in ("query", "text", "group", "column", "note")}
         numbers: dict[str, list[Floats]] = {name: [] for name in ("value", "stderr", "low", "high")}
+        joint: dict[str, list[Floats]] = {name: [] for name in ("low_all", "high_all") if simultaneous}
         for index, answer in enumerate(self.answers):
-            labels = answer.labels
+            labels, text = answer.labels, cut_inside(one_line(answer.sql), TEXT)
             for position, figures in answer.figures.items():
                 parts["query"] += [index] * len(labels)
+                parts["text"] += [text] * len(labels)
                 parts["group"] += labels
                 parts["column"] += [answer.names[position]] * len(labels)
                 parts["note"] += answer.notes[position]
                 for name, column in numbers.items():
                     column.append(getattr(figures, name))
+                ends = answer.joint_ends(position) if simultaneous else ()
+                for column, end in zip(joint.values(), ends, strict=True):
+                    column.append(end)
         return pd.DataFrame(
             {
                 "query": np.array(parts["query"], dtype=np.int64),
-                "group": pd.Series(parts["group"], dtype="str"),
-                "column": pd.Series(parts["column"], dtype="str"),
-                **{name: np.concatenate(column or [np.zeros(0)]) for name, column in numbers.items()},
+                **{name: pd.Series(parts[name], dtype="str") for name in ("text", "group", "column")},
+                **{name: np.concatenate(column or [np.zeros(0)]) for name, column in {**numbers, **joint}.items()},
                 "note": pd.Series(parts["note"], dtype="str"),
             }
         )
+
+    def arrow(self) -> pyarrow.Table:
+        """What ``df`` returns as an Arrow table; null where a figure has no value or no ``stderr``."""
+        return long_table(self.df())
+
+    def pl(self) -> polars.DataFrame:
+        """What ``df`` returns as a polars frame."""
+        return polars_frame(self.arrow())
+
+    def plot(self, *, simultaneous: bool = False, ax: Axes | None = None) -> Axes:
+        """Every figure as a bar with its interval, for a few dozen of them (``tacit.plot``)."""
+        from . import plot
+
+        return plot.answers(self, simultaneous=simultaneous, ax=ax)
 
     def cells(self) -> pd.DataFrame:
         """The estimated counts of the batch's cells, with which every answer agrees: a synthetic histogram.
@@ -144,17 +235,34 @@ class Answers(Sequence[Answer]):
         return self.histogram()
 
     def __repr__(self) -> str:
-        noun = "query" if len(self) == 1 else "queries"
         return (
-            f"<Answers to {len(self):,} {noun}: {show(Amount(self.epsilon, self.delta))}, "
+            f"<Answers to {plural(len(self), 'query', 'queries')}: {show(Amount(self.epsilon, self.delta))}, "
             f"strategy={self.strategy}, charged ε={self.cost.epsilon:f}>"
         )
 
     def __str__(self) -> str:
-        frame = self.df()
-        if not frame["note"].any():
-            frame = frame.drop(columns="note")
-        return f"{self!r}\n{frame.to_string(index=False, max_rows=40, float_format=lambda v: f'{v:,.1f}')}"
+        return f"{self!r}\n{answer_frames.table(self)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in plain values that JSON can carry: exact decimals as text, ``None`` for what is missing."""
+        return {
+            "epsilon": plain(self.epsilon),
+            "delta": plain(self.delta),
+            "cost": {"epsilon": plain(self.cost.epsilon), "delta": plain(self.cost.delta)},
+            "strategy": self.strategy,
+            "confidence": self.confidence,
+            "answers": [{"query": i, **answer.to_dict()} for i, answer in enumerate(self.answers)],
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """``to_dict`` as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def _repr_html_(self) -> str:
+        charged = "nothing" if not any(self.cost) else show(self.cost)
+        said = f"{plural(len(self), 'query', 'queries')} answered, charged {charged}; low to high holds the exact "
+        said += f"answer {odds(self.confidence)}, for each figure by itself"
+        return paragraph(said) + html_table(answer_frames.columns(self), left=answer_frames.LEFT)
 
 
 def frame(
@@ -175,13 +283,15 @@ def frame(
     """
     half_width = estimate.half_width(confidence)
     answers = []
+    together = Simultaneous(workload.queries, estimate, confidence)
     for query in workload.queries:
         if isinstance(query, OuterQuery):
             computed = outer_figures(query, keys, estimate, confidence, compute)
             names = numbered([column.column for column in query.columns])
-            answers.append(Answer(query, names, computed.figures, computed.columns, computed.labels, computed.notes))
+            parts = computed.figures, computed.columns, computed.labels, computed.notes
+            answers.append(Answer(query, names, *parts, confidence=confidence))
         else:
-            answers.append(_answer(query, keys[id(query)], estimate, half_width, confidence))
+            answers.append(_answer(query, keys[id(query)], estimate, half_width, confidence, together))
     return Answers(tuple(answers), paid.epsilon, paid.delta, cost, strategy, confidence, histogram)
 
 
@@ -194,7 +304,14 @@ def key_frames(queries: Sequence[Query]) -> KeyFrames:
     return {id(query): frames[query.keys, query.groups] for query in queries}
 
 
-def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Floats, confidence: float) -> Answer:
+def _answer(
+    query: Query,
+    keys: pd.DataFrame,
+    estimate: Estimate,
+    half_width: Floats,
+    confidence: float,
+    together: Simultaneous,
+) -> Answer:
     builder = ColumnBuilder(query, keys, estimate, half_width, confidence)
     figures: dict[int, Figures] = {}
     notes: dict[int, tuple[str, ...]] = {}
@@ -205,7 +322,8 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
         pd.Series(figures[i].value) if i in figures else pd.Series(builder.column(c.output))
         for i, c in enumerate(query.columns)
     ]
-    labels = list(query.labels)
+    labels, totals = list(query.labels), answer_frames.total_rows(query)
+    order = None
     if query.arrangement is not None:
         leaves = leaf_values(query.arrangement.leaves, estimate.values, half_width)
         order = np.array(arranged(query, keys, columns, leaves), dtype=np.int64)
@@ -213,8 +331,10 @@ def _answer(query: Query, keys: pd.DataFrame, estimate: Estimate, half_width: Fl
         columns = [column.iloc[order].reset_index(drop=True) for column in columns]
         labels = [labels[i] for i in order]
         notes = {i: tuple(note[row] for row in order) for i, note in notes.items()}
+        totals = {i: mask[order] for i, mask in totals.items()}
     names = numbered([c.name for c in query.columns])
-    return Answer(query, names, figures, tuple(columns), tuple(labels), notes)
+    joint = partial(together.ends, query, keys, order)
+    return Answer(query, names, figures, tuple(columns), tuple(labels), notes, totals, joint, confidence)
 
 
 def _marked(
@@ -268,19 +388,3 @@ def assemble(names: Sequence[str], columns: Sequence[pd.Series]) -> pd.DataFrame
     frame = pd.DataFrame(dict(enumerate(columns)), copy=True)
     frame.columns = pd.Index(list(names), dtype="str")
     return frame
-
-
-def _plain(column: pd.Series) -> list[Any]:
-    """Python's own values; None for what is missing."""
-    return [None if pd.isna(value) else _native(value) for value in column]
-
-
-def _native(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return value.to_pydatetime()
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _short(sql: str) -> str:
-    text = " ".join(sql.split())
-    return repr(text if len(text) <= 60 else text[:59] + "…")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,11 +22,15 @@ from tacit.sql.products import ProductTable as CompiledProduct
 from tacit.sql.scan import UNIT, Scan, SummedColumn
 from tacit.sql.workload import Linear, Mode, OuterQuery, Output, Quantile, Stacked, TablePart, Workload
 
+from .error_targets import of_queries
 from .errors import NotSupportedError, ProgrammingError
-from .request import WIDEST_WEIGHTS, Ask
+from .request import ROUNDING, WIDEST_WEIGHTS, Ask
 
 Floats = NDArray[np.float64]
 
+_UNPROMISED = 10.0
+"""So many times the largest error that is asked for may a query have that is promised nothing: what is promised decides
+the ε."""
 _QUERIES_NAMED = 20
 """So many queries are named in one error."""
 
@@ -48,6 +52,8 @@ class CompiledBatch:
     """Per row of the workload."""
     measure: Measure = "total"
     """What is made least; relative errors are a total whose weights have the sizes in them."""
+    noise_widths: Floats | None = None
+    """Under ``error=``, how far the noise alone may move each row; infinite where nothing is promised."""
 
     @property
     def fingerprint(self) -> str:
@@ -65,6 +71,11 @@ class CompiledBatch:
     def units(self) -> dict[str, str]:
         """Whose presence the release hides: the privacy unit of every private table that is read."""
         return units_of(self.scans)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """The text of every query."""
+        return tuple(query.sql for query in self.workload.queries)
 
     @property
     def row_count(self) -> int:
@@ -85,9 +96,23 @@ class CompiledBatch:
 
     @property
     def answer_rows(self) -> NDArray[np.int64]:
-        """The rows left to measure that are figures of the answer; ``error=`` speaks of those."""
+        """The rows left to measure that are figures of the answer."""
         rows = {row for query in self.workload.queries for row in rows_used(query)}
         return np.array(sorted(rows & set(np.flatnonzero(self.to_measure).tolist())), dtype=np.int64)
+
+    @property
+    def promised_rows(self) -> NDArray[np.int64]:
+        """Those of ``answer_rows`` that ``error=`` speaks of."""
+        rows = self.answer_rows
+        return rows if self.noise_widths is None else rows[np.isfinite(self.noise_widths[rows])]
+
+    @property
+    def row_peaks(self) -> Floats:
+        """The largest entry of every row that is left to measure; 0 for others."""
+        peaks = np.zeros(self.row_count)
+        for table in self.tables:
+            peaks[table.rows] = table.row_peaks
+        return peaks
 
     def measured(self, stderr: Floats) -> float:
         """What is made least, from the standard error of every row, divided by the row's largest entry and weighed."""
@@ -145,7 +170,19 @@ def compile_ask(ask: Ask, catalog: Catalog, source: Source, limits: Limits) -> C
         public=tuple(part for part in workload.tables if part.scan.table.public),
         weights=_row_weights(workload, ask),
         measure="total" if ask.objective == "relative" else ask.objective,
+        noise_widths=None if ask.error is None else _noise_widths(workload, ask),
     )
+
+
+def _noise_widths(workload: Workload, ask: Ask) -> Floats:
+    """How far the noise may move each row: of several queries that use it, the strictest says."""
+    assert ask.error is not None
+    widths = np.full(workload.row_count, np.inf)
+    for target, query in zip(of_queries(ask.error, len(workload.queries)), workload.queries, strict=True):
+        if target is not None:
+            rows = rows_used(query)
+            widths[rows] = np.minimum(widths[rows], target - (ROUNDING if ask.integer else 0.0))
+    return widths
 
 
 def with_matrix(limits: Limits) -> Limits:
@@ -257,11 +294,16 @@ def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
     largest error each counts in full, because the quantile may be read off at any of them.
 
     A relative error is divided by the size of the answer, where other objectives divide by the row's largest entry.
+    Under an ``error=`` for each query it is divided by that: what is asked to be exact counts more.
     """
     of_query = _per_query(ask.weights, workload, "weights")
+    sizes = None
     if ask.objective == "relative":
         _check_sizes_apply(workload)
         sizes = _per_query(ask.sizes, workload, "sizes")
+    elif ask.objective != "absolute" and ask.weights is None and isinstance(ask.error, (tuple, dict)):
+        sizes = _targets(of_queries(ask.error, len(workload.queries)))
+    if sizes is not None:
         of_query = of_query / sizes**2
     of_row, of_parts = np.zeros(workload.row_count), np.zeros(workload.row_count)
     for weight, query in zip(of_query, workload.queries, strict=True):
@@ -271,14 +313,16 @@ def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
             else:
                 of_parts[rows] += weight / together
     of_row = np.maximum(of_row, of_parts)
-    if ask.objective != "relative":
+    if sizes is None:
         used = of_row[of_row > 0]
         equal = ask.weights is None and bool(np.all(used == used[:1]))
         return None if equal else np.where(of_row > 0, of_row, 1.0)
     of_row *= np.square(_row_peaks(workload))
     counted = of_row > 0
     largest, smallest = np.max(of_row, initial=0.0), np.min(of_row, where=counted, initial=np.inf)
-    if largest > smallest * WIDEST_WEIGHTS:
+    if ask.objective != "relative":  # targets are kept whatever the weights are
+        of_row = np.where(counted, np.maximum(of_row, largest / WIDEST_WEIGHTS), 0.0)
+    elif largest > smallest * WIDEST_WEIGHTS:
         raise ProgrammingError(
             f"sizes= makes one squared error count more than {WIDEST_WEIGHTS:,.0f} times as much as another: so little "
             "is as good as nothing\nhint: bring them closer, or ask for the queries in two batches"
@@ -286,9 +330,17 @@ def _row_weights(workload: Workload, ask: Ask) -> Floats | None:
     return np.where(counted, of_row / max(float(largest), 1e-300), 1.0)
 
 
-def _per_query(values: tuple[float, ...] | None, workload: Workload, what: str) -> Floats:
+def _targets(targets: Sequence[float | None]) -> Floats:
+    """The half-width that is asked for of each query; of those that are promised nothing, a multiple of the largest."""
+    largest = _UNPROMISED * max(target for target in targets if target is not None)
+    return np.array([largest if target is None else target for target in targets])
+
+
+def _per_query(values: float | tuple[float, ...] | None, workload: Workload, what: str) -> Floats:
     if values is None:
         return np.ones(len(workload.queries))
+    if isinstance(values, float):
+        return np.full(len(workload.queries), values)
     if len(values) != len(workload.queries):
         raise ProgrammingError(
             f"{what}= has {len(values)} entries for {len(workload.queries)} queries\n"
@@ -306,11 +358,12 @@ def _check_sizes_apply(workload: Workload) -> None:
         )
 
 
-def computed_queries(workload: Workload) -> str:
+def computed_queries(workload: Workload, among: Collection[int] | None = None) -> str:
     """The numbers of the queries with a figure that is no plain COUNT or SUM, as an error names them."""
     computed = [
         index
         for index, query in enumerate(workload.queries)
+        if among is None or index in among
         if isinstance(query, OuterQuery) or any(_is_computed(column.output) for column in query.columns)
     ]
     return ", ".join(map(str, computed[:_QUERIES_NAMED])) + (", …" if len(computed) > _QUERIES_NAMED else "")

@@ -17,13 +17,14 @@ from tacit.sql import Source, open_source
 from .binding import terms_of
 from .budget import LedgerAccess, Store
 from .connection import Connection
-from .errors import InterfaceError, OperationalError, PolicyError
+from .errors import InterfaceError, LedgerError, OperationalError, PolicyError
 from .plan_store import Plans, folder_for
 from .policy import Cap, Policy, load_policy
-from .policy_catalog import build_catalog
+from .policy_catalog import build_catalog, with_plain_names
 from .policy_section import suggestion
 from .pricing import Pricer
 from .process import memory_ledgers
+from .remote import is_url, open_remote
 from .request import Number
 from .session import Session
 
@@ -37,17 +38,17 @@ def connect(
     epsilon: Number | None = None,
     delta: Number | None = None,
     spend: Number | None = None,
+    token: str | None = None,
 ) -> Connection:
-    """Open a database for private answers.
-
-    ``database`` is the path of a DuckDB, parquet or csv file, an open DuckDB connection, or the URL of a PostgreSQL
-    database (``postgresql://user@host/name``); it is only read.
-    ``policy`` is a TOML file or a dict of the same shape; without one the schema is the policy. ``epsilon`` and
-    ``delta`` cap what may ever be spent, unless the policy or an existing ledger says less. The ledger lies
-    next to the database (``ledger=``, or ``ledger`` under the policy's ``[budget]``, puts it elsewhere; a PostgreSQL
-    database needs one of the two) and is shared by everyone who opens it. ``spend`` is
-    the ε of a call that names none.
-    """
+    """What ``tacit.connect`` calls, whose text has the arguments."""
+    if is_url(database):
+        others = {"policy": policy, "analyst": analyst, "ledger": ledger, "epsilon": epsilon, "delta": delta}
+        return open_remote(database, token, spend, [name for name, value in others.items() if value is not None])
+    if token is not None:
+        raise InterfaceError(
+            "token= is for a server, and this is no address of one\n"
+            'hint: tacit.connect("https://…", token=…), or leave token= out'
+        )
     if ledger is not None and analyst is not None:
         raise InterfaceError(
             "ledger= cannot be chosen together with analyst=: an analyst does not choose the books\n"
@@ -66,10 +67,13 @@ def connect(
     except OSError:  # a name that the system itself does not take
         raise OperationalError("there is no database file of that name\nhint: give the path of a file") from None
     try:
+        rules = with_plain_names(rules, source)
         catalog = build_catalog(rules, source)
         terms = terms_of(rules, catalog=catalog, may_begin=analyst is None or policy is not None)
         store = _store(source, books)
-        access = LedgerAccess(store, stated, bound, analyst, rules.analysts, rules.accounting, terms)
+        access = LedgerAccess(
+            store, stated, bound, analyst, rules.analysts, rules.accounting, terms, log_sql=rules.log_sql
+        )
     except BaseException:
         source.close()
         raise
@@ -125,10 +129,30 @@ def _books(policy: Policy, ledger: str | os.PathLike[str] | None, analyst: str |
     return policy.ledger.resolve()
 
 
+def ledger_path(database: Any, policy: str | os.PathLike[str] | Mapping[str, Any] | None) -> Path:
+    """Where the ledger of a database is, or would be made; ``PolicyError`` where there is no place for one."""
+    rules = load_policy(policy)
+    source = open_source(database, rules.types)
+    try:
+        place = _place(source, None if rules.ledger is None else rules.ledger.resolve())
+    finally:
+        source.close()
+    if place is None:
+        raise LedgerError("a database in memory has its ledger there too, and no file")
+    return place
+
+
 def _place(source: Source, books: Path | None) -> Path | None:
     """The file of the ledger; None for one in memory."""
     if books is not None:
         return books
+    for other in sorted(source.also_at):
+        if (ledger := Path(f"{other}.ledger")).exists():
+            raise PolicyError(
+                f"rows of this source have a ledger already, that of {str(other)!r}; another one would be a second "
+                f'budget over them\nhint: write ledger = "{ledger}" under [budget] in the policy, or give ledger= as '
+                "the curator"
+            )
     if source.path is not None:  # resolved, because a link to the database must not be a second budget over its rows
         return Path(f"{source.path.resolve()}.ledger")
     if source.memory is None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from html import escape
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
 
 from tacit.engine import to_epsilon
 from tacit.sql import Catalog
@@ -22,25 +24,32 @@ from .answers import Answers
 from .budget import Budget
 from .cursor import Cursor
 from .discovery import Discovery
-from .errors import Error, InterfaceError, InternalError
+from .display import html_table
+from .errors import Error, InterfaceError, InternalError, OperationalError
 from .explain import Plan
-from .request import Ask, Number, ask
+from .request import Ask, Batch, Number, Params, ask
 from .session import Session
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C while the main thread waits for it."""
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", bound="Connection")
 
 
-def _takes(
+def takes(
     ask: Callable[P, Ask],
-) -> Callable[[Callable[[Connection, Ask], T]], Callable[Concatenate[Connection, P], T]]:
+) -> Callable[[Callable[[C, Ask], T]], Callable[Concatenate[C, P], T]]:
     """Give a method the parameters of ``ask``, which checks them: they are spelled once, for all methods that ask."""
     signature = inspect.signature(ask)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-    def decorate(method: Callable[[Connection, Ask], T]) -> Callable[Concatenate[Connection, P], T]:
+    def decorate(method: Callable[[C, Ask], T]) -> Callable[Concatenate[C, P], T]:
         @functools.wraps(method)
-        def asked(self: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def asked(self: C, /, *args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:  # as any function's own
@@ -82,7 +91,7 @@ class Connection:
         self._lock = threading.RLock()
         self._closed = False
 
-    @_takes(ask)
+    @takes(ask)
     def explain(self, ask: Ask) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free.
 
@@ -91,7 +100,7 @@ class Connection:
         """
         return pipeline.explain(self._session, ask)
 
-    @_takes(ask)
+    @takes(ask)
     def answer(self, ask: Ask) -> Answers:
         """Answer all queries of the batch in one joint release.
 
@@ -124,6 +133,14 @@ class Connection:
         Guarantee: that of ``pipeline.answer``.
         """
         return pipeline.answer(self._session, ask)
+
+    def curve(
+        self, batch: Batch, params: Params = None, *, epsilons: Sequence[Number] | None = None, **options: Any
+    ) -> pd.DataFrame:
+        """What each ε would buy of a batch: see ``Plan.curve``; ``options`` are those of ``explain``. Free."""
+        if "epsilon" not in options and "error" not in options:
+            options["epsilon"] = max(epsilons) if epsilons else 1
+        return self.explain(batch, params, **options).curve(epsilons)
 
     def discover(
         self,
@@ -209,6 +226,18 @@ class Connection:
         state = "closed" if self._closed else f"{number} table{'s' if number != 1 else ''}"
         return f"<tacit.Connection: {state}{f', analyst {self.analyst}' if self.analyst else ''}>"
 
+    def _repr_html_(self) -> str:
+        with self._lock:
+            if self._closed:
+                return f"<p>{escape(repr(self))}</p>"
+            tables = self._session.catalog.tables
+            shown = {
+                "table": [table.name for table in tables],
+                "columns": [", ".join(column.name for column in table.columns) for table in tables],
+                "": ["public" if table.public else f"unit {table.privacy_unit or 'row'}" for table in tables],
+            }
+            return f"<p>{escape(repr(self))}</p>{html_table(shown, left=tuple(shown))}{self.budget._repr_html_()}"
+
     @contextmanager
     def _open(self) -> Iterator[None]:
         """This thread's turn on a connection that is still open."""
@@ -218,15 +247,31 @@ class Connection:
             yield
 
 
-@contextmanager
-def guarded() -> Iterator[None]:
-    """Whatever is not of tacit's tree is tacit's own defect, and is said in the tree's terms."""
-    try:
-        yield
-    except Error:
-        raise
-    except Exception as error:
-        raise InternalError(
-            f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
-            "hint: report it, with the text of the batch and the policy"
-        ) from None
+class guarded:
+    """The front door for what goes wrong behind it.
+
+    Whatever is not of tacit's tree is tacit's own defect, and is said in the tree's terms, with every frame on the way.
+    What is of the tree says itself what is wrong and what to write: the frames between would hide that, and are left
+    out, unless the environment variable ``TACIT_TRACEBACK`` is set.
+    """
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Error):
+            if not isinstance(error, InternalError) and not os.environ.get("TACIT_TRACEBACK"):
+                error.__traceback__ = None
+        elif isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
+        elif isinstance(error, MemoryError):
+            raise OperationalError(
+                "this batch needs more memory than there is\nhint: ask for fewer queries or groups at a time"
+            ) from None
+        elif isinstance(error, Exception):
+            raise InternalError(
+                f"tacit failed on this batch ({type(error).__name__}): a defect of tacit, not of the batch\n"
+                "hint: report it, with the text of the batch and the policy"
+            ).with_traceback(trace) from None

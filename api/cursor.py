@@ -1,8 +1,8 @@
 """The cursor: a script is a batch, answered as one release, and ``nextset`` walks its queries.
 
 ``pandas.read_sql(sql, con)`` reads through it, spending ``con.spend``. pandas emits a ``UserWarning`` for every
-DB-API connection that is neither sqlite3's nor SQLAlchemy's, whatever that connection does; to silence it, filter
-the message ``pandas only supports SQLAlchemy``, or use ``con.answer(sql)[0].df``, which needs no pandas reader.
+DB-API connection that is neither sqlite3's nor SQLAlchemy's, whatever that connection does. Without one:
+``pandas.read_sql(sql, engine)`` with an engine of ``sqlalchemy_dialect``, or ``con.answer(sql)[0].df``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from .errors import InterfaceError, ProgrammingError
 from .request import Params
 
 if TYPE_CHECKING:
+    import polars
+    import pyarrow
+
     from .connection import Connection
 
 Row = tuple[Any, ...]
@@ -130,6 +133,18 @@ class Cursor:
     def df(self) -> pd.DataFrame:
         """The current query's whole frame."""
         return self._check_results().df
+
+    def fetch_arrow_table(self) -> pyarrow.Table:
+        """The current query's whole result as an Arrow table. Needs the extra ``arrow``."""
+        return self._check_results().arrow()
+
+    def arrow(self) -> pyarrow.Table:
+        """The same as ``fetch_arrow_table``."""
+        return self.fetch_arrow_table()
+
+    def pl(self) -> polars.DataFrame:
+        """The current query's whole result as a polars frame. Needs the extra ``polars``."""
+        return self._check_results().pl()
 
     def close(self) -> None:
         """Forget the answers; any later use is an ``InterfaceError``."""

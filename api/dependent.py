@@ -65,7 +65,8 @@ class StagedPurchase:
     def request(self, access: LedgerAccess) -> ChargeRequest:
         """What the ledger is asked to admit."""
         mechanism = self.plan.describe(self.epsilon, 0, self.batch.units)
-        return access.request(self.fingerprint, self.cost, mechanism, self.plan.rho(self.epsilon))
+        rho = self.plan.rho(self.epsilon)
+        return access.request(self.fingerprint, self.cost, mechanism, rho, scans=self.batch.scans, sql=self.batch.sql)
 
 
 def price(ask: Ask, batch: CompiledBatch) -> StagedPurchase:
@@ -117,7 +118,8 @@ def answer(
         payload, paid, cost = stored.payload, Amount(stored.epsilon, stored.delta), NOTHING
     else:
         charge = ledger.charge(purchase.request(session.access))
-        payload = sealed(lambda: release(ledger, purchase, charge, count))
+        session.access.charged(charge)
+        payload = sealed(lambda: release(ledger, purchase, charge, count), session.source)
         paid, cost = Amount(charge.epsilon, charge.delta), charge.cost
     estimate = estimate_unpredicted(
         purchase.plan.name,
@@ -177,7 +179,8 @@ def _is_free(session: Session, ledger: Ledger, stored: StoredRelease) -> bool:
 def enter_read(session: Session, ledger: Ledger, stored: StoredRelease) -> bool:
     """Count what another analyst paid for against the reader's own cap; whether that allows it."""
     try:
-        ledger.admit_read(stored.charge_id, session.access.analyst, session.access.analyst_cap)
+        access = session.access
+        ledger.admit_read(stored.charge_id, access.analyst, access.analyst_cap, access.right)
     except BudgetError:  # spent by another process since ``usable`` looked
         return False
     return True

@@ -93,10 +93,9 @@ class FindingPurchase:
             lattice=fingerprint,
         )
         privacy = "approximate" if self.amount.delta else "pure"
-        units = units_of([self.scan])
-        return access.request(
-            fingerprint, self.amount, MechanismRecord(privacy, self.amount, (part,), units), noise.rho
-        )
+        mechanism = MechanismRecord(privacy, self.amount, (part,), units_of([self.scan]))
+        asked = f"{self.wanted.what} of {self.wanted.name}"
+        return access.request(fingerprint, self.amount, mechanism, noise.rho, scans=[self.scan], sql=[asked])
 
 
 def discover(session: Session, column: str, what: What | None, epsilon: Any, delta: Any) -> Discovery:
@@ -166,7 +165,7 @@ def _buy(session: Session, purchase: FindingPurchase) -> Discovery:
         if stored.epsilon >= purchase.amount.epsilon and stored.delta >= purchase.amount.delta:
             return read(stored.payload, stored.epsilon, stored.delta)
     paid = ledger.charge(purchase.request(session.access))
-    payload = sealed(lambda: release(session.source, ledger, purchase, paid))
+    payload = sealed(lambda: release(session.source, ledger, purchase, paid), session.source)
     return replace(read(payload, paid.epsilon, paid.delta), cost=paid.cost)
 
 

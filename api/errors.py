@@ -9,6 +9,7 @@
             ├── IntegrityError
             ├── InternalError            a defect of tacit, never the caller's fault
             ├── OperationalError         the database or a file cannot be used
+            │   ├── AccessError          a server does not take the token, or not for this
             │   ├── BudgetError          the request costs more than is left (``asked``, ``left``)
             │   └── LedgerError          the ledger cannot be opened, or is not one
             ├── ProgrammingError
@@ -31,6 +32,7 @@ libraries underneath are replaced (``raise … from None``), because DuckDB's me
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -41,6 +43,10 @@ class Warning(Exception):
 
 class Error(Exception):
     """Root of everything that tacit raises."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the error itself, which says what to write instead, and no frames."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class InterfaceError(Error):
@@ -62,6 +68,10 @@ class IntegrityError(DatabaseError):
 class InternalError(DatabaseError):
     """A defect of tacit itself."""
 
+    def _render_traceback_(self) -> list[str]:
+        """All frames: whoever mends it needs them."""
+        return traceback.format_exception(self)
+
 
 class OperationalError(DatabaseError):
     """The database or one of the files around it cannot be used."""
@@ -73,6 +83,10 @@ class ProgrammingError(DatabaseError):
 
 class NotSupportedError(DatabaseError):
     """The request is understood and not offered."""
+
+
+class AccessError(OperationalError):
+    """A server does not take the token, or not for this."""
 
 
 class BudgetError(OperationalError):
@@ -96,6 +110,9 @@ class PrivacyParameterError(ProgrammingError):
 
 class PolicyError(ProgrammingError):
     """The policy cannot be read, or says something impossible."""
+
+    path: str = ""
+    """The key that it is about, such as ``tables.visits.columns.age.min``; empty where it is about no key."""
 
 
 class SqlError(ProgrammingError):

@@ -27,7 +27,7 @@ from .compiled_batch import CompiledBatch, read_public
 from .errors import BudgetError, InternalError
 from .explain import Plan, free_plan, predicted_plan
 from .outer_figures import rehearse_outer
-from .pricing import Purchase
+from .pricing import Pricer, Purchase
 from .releases import Release, StoredReleases, read, total, write
 from .request import Ask
 from .reuse import Decision, decisions
@@ -72,7 +72,7 @@ def answer(session: Session, ask: Ask) -> Answers:
     cost, releases, strategy = NOTHING, decision.used, whole.plan.name
     if (purchase := decision.purchase) is not None:
         paid = charge(session, ledger, purchase)
-        bought = sealed(lambda: release(session.source, ledger, purchase, paid))
+        bought = sealed(lambda: release(session.source, ledger, purchase, paid), session.source)
         releases, cost, strategy = (*releases, bought), paid.cost, purchase.plan.name
     estimate = combine(releases, batch, public, inference=ask.inference, nonnegative=ask.nonnegative)
     contributors = contributing(releases, estimate)
@@ -93,8 +93,12 @@ def answer(session: Session, ask: Ask) -> Answers:
 
 def explain(session: Session, ask: Ask) -> Plan:
     """Say what ``answer`` would do and how exact it would be. Reads no private row and spends nothing."""
+    return replace(_explain(session, ask), account=session.access.account)
+
+
+def _explain(session: Session, ask: Ask) -> Plan:
     if ask.discover:
-        return discover.explain_missing(session, ask, explain)
+        return discover.explain_missing(session, ask, _explain)
     batch = session.compile(ask)
     if not batch.tables:
         return free_plan(batch, ask.confidence)
@@ -105,7 +109,7 @@ def explain(session: Session, ask: Ask) -> Plan:
     possible = _decisions(session, ask, whole, ledger)
     decision = next(d for d in possible if ledger is None or _can_afford(session, ledger, d))
     cost = NOTHING if decision.purchase is None else quote(session, ledger, decision.purchase)
-    return predicted_plan(ask, whole, decision, cost)
+    return predicted_plan(ask, whole, decision, cost, Pricer(session.pricer.store), session.access.rule)
 
 
 def stored_releases(session: Session, ask: Ask, whole: Purchase, ledger: Ledger | None) -> StoredReleases:
@@ -159,7 +163,8 @@ def _can_afford(session: Session, ledger: Ledger, decision: Decision) -> bool:
 def _enter_reads(session: Session, ledger: Ledger, decision: Decision) -> bool:
     if decision.read:
         try:
-            ledger.admit_read([r.charge for r in decision.read], session.access.analyst, session.access.analyst_cap)
+            access, charges = session.access, [r.charge for r in decision.read]
+            ledger.admit_read(charges, access.analyst, access.analyst_cap, access.right)
         except BudgetError:  # spent by another process since ``_can_afford`` looked
             return False
     return True
@@ -182,7 +187,9 @@ def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
     """
     if purchase.asks_products:
         session.source.rehearse_all(purchase.scans)
-    return ledger.charge(purchase.request(session.access))
+    paid = ledger.charge(purchase.request(session.access))
+    session.access.charged(paid)
+    return paid
 
 
 def release(source: Source, ledger: Ledger, purchase: Purchase, paid: Charge) -> Release:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ from tacit.sql.scan import Scan
 
 from .budget import LedgerAccess
 from .compiled_batch import CompiledBatch, computed_queries
+from .error_targets import of_queries
 from .errors import NotSupportedError, PrivacyParameterError
 from .plan_store import Plans
 from .progress_line import ProgressLine
@@ -71,7 +73,8 @@ class Purchase:
     def request(self, access: LedgerAccess) -> ChargeRequest:
         """What the ledger is asked to admit."""
         mechanism = self.plan.describe(self.epsilon, self.delta, self.batch.units)
-        return access.request(self.fingerprint, self.cost, mechanism, self.plan.rho(self.epsilon, self.delta))
+        rho = self.plan.rho(self.epsilon, self.delta)
+        return access.request(self.fingerprint, self.cost, mechanism, rho, scans=self.batch.scans, sql=self.batch.sql)
 
 
 class Pricer:
@@ -84,7 +87,7 @@ class Pricer:
     """
 
     def __init__(self, store: PlanStore | None = None) -> None:
-        self._store = Plans() if store is None else store
+        self.store = Plans() if store is None else store
         self._plans: dict[str, tuple[JointPlan, Decimal]] = {}
 
     def price(self, ask: Ask, batch: CompiledBatch, rule: str) -> Purchase:
@@ -95,15 +98,16 @@ class Pricer:
         """
         _check_budget(ask, batch)
         weights = None if batch.weights is None else batch.weights.tolist()  # by row: queries can share rows
+        promised = None if batch.noise_widths is None else batch.noise_widths[batch.promised_rows].tolist()
         key = _hash(
-            *(batch.fingerprint, str(ask.epsilon), str(ask.delta), ask.noise_width),
+            *(batch.fingerprint, str(ask.epsilon), str(ask.delta), promised),
             *(ask.confidence if ask.error else None, weights, ask.strategy, rule, batch.measure, ask.plan_seconds),
         )
         if key not in self._plans:
             if len(self._plans) >= _STORED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
             with ProgressLine() as line:
-                terms = SearchTerms(ask.plan_seconds, self._store, line.note, line.tick)
+                terms = SearchTerms(ask.plan_seconds, self.store, line.note, line.tick)
                 self._plans[key] = _plan(ask, batch, rule, terms)
         plan, epsilon = self._plans[key]
         # A charge never released is taken up by the same plan only: the ledger also compares L with what is on record,
@@ -116,13 +120,19 @@ class Pricer:
 def _plan(ask: Ask, batch: CompiledBatch, rule: str, terms: SearchTerms) -> tuple[JointPlan, Decimal]:
     options = PlanOptions(batch.weights, ask.strategy, batch.row_count, batch.measure, terms)
     gaussian = _gaussian(batch, options) if rule == "zcdp" and ask.delta > 0 else None
-    if ask.noise_width is None:
+    if batch.noise_widths is None or ask.epsilon is not None:
         assert ask.epsilon is not None
         return gaussian or choose_plan(batch.tables, ask.epsilon, ask.delta, options), ask.epsilon
-    target = batch.answer_rows.tolist()
+    rows = batch.promised_rows
+    if not rows.size:
+        raise PrivacyParameterError(
+            "error= promises nothing of any figure that needs noise, so it sets no budget\n"
+            "hint: name a query over private rows in error=, or name epsilon= in its place"
+        )
+    target, widths = rows.tolist(), batch.noise_widths[rows]
     if gaussian is not None:
-        return gaussian, gaussian.epsilon_for(ask.noise_width, ask.confidence, ask.delta, target)
-    return choose_plan_for_error(batch.tables, ask.noise_width, ask.confidence, ask.delta, options, target=target)
+        return gaussian, gaussian.epsilon_for(widths, ask.confidence, ask.delta, target)
+    return choose_plan_for_error(batch.tables, widths, ask.confidence, ask.delta, options, target=target)
 
 
 def _gaussian(batch: CompiledBatch, options: PlanOptions) -> JointPlan | None:
@@ -139,7 +149,7 @@ def _gaussian(batch: CompiledBatch, options: PlanOptions) -> JointPlan | None:
 
 def _check_budget(ask: Ask, batch: CompiledBatch) -> None:
     if ask.error is not None:
-        _check_error_can_be_promised(batch)
+        _check_error_can_be_promised(batch, of_queries(ask.error, len(batch.workload.queries)))
     elif ask.epsilon is None:
         raise PrivacyParameterError(
             "no budget was named for this batch\n"
@@ -148,13 +158,14 @@ def _check_budget(ask: Ask, batch: CompiledBatch) -> None:
         )
 
 
-def _check_error_can_be_promised(batch: CompiledBatch) -> None:
+def _check_error_can_be_promised(batch: CompiledBatch, targets: Sequence[float | None]) -> None:
     """``error=`` is for figures whose error does not depend on the released values."""
-    if numbers := computed_queries(batch.workload):
+    if numbers := computed_queries(batch.workload, {i for i, target in enumerate(targets) if target is not None}):
         raise PrivacyParameterError(
             f"error= cannot be promised for query {numbers}: the error of AVG and of other computed figures depends "
             "on the released values\n"
-            "hint: ask for SUM and COUNT in its place, or name epsilon= instead of error="
+            "hint: ask for SUM and COUNT in its place, promise it nothing with error={0: 50} for the others, or name "
+            "epsilon= instead of error="
         )
 
 

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
 
-from tacit.engine import strategies, to_confidence, to_delta, to_epsilon, to_error
+from tacit.engine import strategies, to_confidence, to_delta, to_epsilon
 from tacit.engine.inference.estimate import Inference
 from tacit.engine.measures import Objective
 
+from .error_targets import Sizes, Targets, is_relative, smallest, to_targets
 from .errors import PrivacyParameterError, ProgrammingError
 
 Batch = str | Sequence[str]
 Params = Sequence[Any] | Mapping[str, Any] | None
 Number = int | float | Decimal
+Error = float | str
+"""A half-width, or a percentage of a size."""
 
 ROUNDING = 0.5
 """How far rounding can move a figure (``Estimate.rounded``)."""
@@ -38,12 +41,12 @@ class Ask:
     params: Params = None
     epsilon: Decimal | None = None
     delta: Decimal = Decimal(0)
-    error: float | None = None
+    error: Targets | None = None
     confidence: float = 0.95
     weights: tuple[float, ...] | None = None
     strategy: str | None = None
     objective: Objective = "total"
-    sizes: tuple[float, ...] | None = None
+    sizes: Sizes = None
     inference: Inference = "least squares"
     nonnegative: bool = False
     integer: bool = False
@@ -69,11 +72,6 @@ class Ask:
             and not self.nonnegative
         )
 
-    @property
-    def noise_width(self) -> float | None:
-        """How far the noise alone may move a figure under ``error=``: rounding adds up to one half to it."""
-        return self.error - ROUNDING if self.error is not None and self.integer else self.error
-
 
 def ask(
     batch: Batch,
@@ -81,12 +79,12 @@ def ask(
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    error: float | None = None,
+    error: Error | Sequence[Error | None] | Mapping[int, Error] | None = None,
     confidence: float = 0.95,
     weights: Sequence[float] | None = None,
     strategy: str | None = None,
     objective: Objective = "total",
-    sizes: Sequence[float] | None = None,
+    sizes: float | Sequence[float] | None = None,
     inference: Inference = "least squares",
     nonnegative: bool = False,
     integer: bool = False,
@@ -109,11 +107,12 @@ def ask(
         )
     _check_word("objective", objective, get_args(Objective))
     _check_word("inference", inference, get_args(Inference))
-    if (objective == "relative") != (sizes is not None):
+    if (objective == "relative" or is_relative(error)) != (sizes is not None):
         raise ProgrammingError(
-            'objective="relative" and sizes= go together: sizes= says how large the answer to each query is expected '
-            'to be\nhint: objective="relative", sizes=[100, 5000]'
+            'objective="relative", or an error= in percent, and sizes= go together: sizes= says how large the answer '
+            'to each query is expected to be\nhint: objective="relative", sizes=[100, 5000]; error="5%", sizes=2000'
         )
+    expected = None if sizes is None else _sizes(sizes)
     if inference == "likelihood" and (nonnegative or error is not None):
         raise ProgrammingError(
             f'inference="likelihood" does not go with {"nonnegative=True" if nonnegative else "error="}: '
@@ -125,10 +124,11 @@ def ask(
             "error= cannot be promised with nonnegative=True: what is cut off below zero adds up in sums over many "
             "cells\nhint: leave one of them out, or name epsilon= in place of error="
         )
-    width = None if error is None else to_error(error)
-    if integer and width is not None and width <= ROUNDING:
+    targets = None if error is None else to_targets(error, expected)
+    least = None if targets is None else smallest(targets)
+    if integer and least is not None and least <= ROUNDING:
         raise PrivacyParameterError(
-            f"error={width:g} cannot be promised with integer=True: rounding moves a figure by up to one half\n"
+            f"error={least:g} cannot be promised with integer=True: rounding moves a figure by up to one half\n"
             "hint: ask for more than 0.5, such as error=1, or leave integer= out"
         )
     return Ask(
@@ -136,12 +136,12 @@ def ask(
         params=params,
         epsilon=None if epsilon is None else to_epsilon(epsilon),
         delta=Decimal(0) if delta is None else to_delta(delta),
-        error=width,
+        error=targets,
         confidence=to_confidence(confidence),
         weights=None if weights is None else _weights(weights),
         strategy=strategy,
         objective=objective,
-        sizes=None if sizes is None else _sizes(sizes),
+        sizes=expected,
         inference=inference,
         nonnegative=bool(nonnegative),
         integer=bool(integer),
@@ -195,14 +195,15 @@ def _weights(weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(w / largest for w in checked)
 
 
-def _sizes(sizes: Sequence[float]) -> tuple[float, ...]:
-    checked = _positive(sizes, "sizes", "[100, 5000, 20]")
+def _sizes(sizes: float | Sequence[float]) -> float | tuple[float, ...]:
+    single = isinstance(sizes, (int, float)) and not isinstance(sizes, bool)
+    checked = _positive([sizes] if single else sizes, "sizes", "[100, 5000, 20]")  # type: ignore[arg-type, list-item]
     if not _SIZES[0] <= min(checked) <= max(checked) <= _SIZES[1]:
         raise ProgrammingError(
             f"sizes= are between {_SIZES[0]:g} and {_SIZES[1]:g}\nhint: say how large each answer is expected to be, "
             "such as sizes=[100, 5000]"
         )
-    return checked
+    return checked[0] if single else checked
 
 
 def _positive(values: Sequence[float], name: str, example: str) -> tuple[float, ...]:

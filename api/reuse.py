@@ -162,7 +162,7 @@ def _lacking(whole: Purchase, estimate: Estimate, price: Price) -> Purchase:
 
     if not reaches(rest.epsilon):  # the search did worse on the rest than on the whole
         return whole
-    return rest.at(_least_that_reaches(rest.epsilon, reaches))
+    return rest.at(least_that_reaches(rest.epsilon, reaches))
 
 
 def _lacking_for_error(
@@ -170,12 +170,17 @@ def _lacking_for_error(
 ) -> Purchase:
     """The rows that are not within ±error, at the smallest ε that together with what is stored brings them there."""
     batch = whole.batch
+    promised, widths = batch.promised_rows, batch.noise_widths
+    assert widths is not None
     lacking = _too_wide(ask, batch, estimate)
-    rest = price(batch.only(lacking)) if (lacking != batch.to_measure).any() else whole
+    part = batch.only(lacking)
+    if not part.promised_rows.size:  # what is promised is there already: the rest is as exact as if all were new
+        return whole
+    rest = price(part) if (lacking != batch.to_measure).any() else whole
 
     def excess(epsilon: Decimal) -> float:
         together = combine((*used, rest.at(epsilon).predicted()), batch, partial=True)
-        return float(_widths(ask, together)[batch.answer_rows].max(initial=0.0)) / float(ask.noise_width or 1)
+        return float((_widths(ask, together)[promised] / widths[promised]).max(initial=0.0))
 
     return rest.at(_least_within(rest.epsilon, excess, jumps=rest.plan.is_coarse(rest.epsilon, rest.delta)))
 
@@ -191,11 +196,11 @@ def _is_within(ask: Ask, batch: CompiledBatch, estimate: Estimate) -> bool:
 
 def _too_wide(ask: Ask, batch: CompiledBatch, estimate: Estimate) -> NDArray[np.bool_]:
     """The rows to measure that are not within ±error."""
-    assert ask.noise_width is not None
+    assert batch.noise_widths is not None
     asked = np.zeros(batch.row_count, dtype=np.bool_)
-    asked[batch.answer_rows] = True
+    asked[batch.promised_rows] = True
     undetermined = ~np.isfinite(estimate.stderr)
-    return batch.to_measure & (_widths(ask, estimate) > ask.noise_width * _ROUNDING) & (asked | undetermined)
+    return batch.to_measure & ((_widths(ask, estimate) > batch.noise_widths * _ROUNDING) & asked | undetermined)
 
 
 def _widths(ask: Ask, estimate: Estimate) -> NDArray[np.float64]:
@@ -231,7 +236,7 @@ def _least_within(epsilon: Decimal, excess: Callable[[Decimal], float], *, jumps
     return enough if enough < epsilon * Decimal(_WORTH_IT) else epsilon
 
 
-def _least_that_reaches(epsilon: Decimal, reaches: Callable[[Decimal], bool]) -> Decimal:
+def least_that_reaches(epsilon: Decimal, reaches: Callable[[Decimal], bool]) -> Decimal:
     """The smallest ε that reaches, three digits long and rounded up; the given one if that is hardly more."""
     if epsilon <= _SMALLEST_EPSILON:
         return epsilon

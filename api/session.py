@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tacit.sql import Catalog, Limits, Source
 
@@ -40,7 +40,12 @@ class Session:
         """The policy's catalog as of now. A version that the ledger declares stands before all others."""
         ledger = self.access.peek()
         declared = {} if ledger is None else ledger.versions()
-        return with_versions(self.schema, self.source, declared, self.access.salt)
+        catalog = with_versions(self.schema, self.source, declared, self.access.salt)
+        rights = self.access.rights
+        if rights is None or rights.tables is None:
+            return catalog
+        allowed = rights.tables
+        return replace(catalog, tables=tuple(t for t in catalog.tables if t.public or t.name in allowed))
 
     def compile(self, ask: Ask) -> CompiledBatch:
         """The batch over the catalog as of now."""

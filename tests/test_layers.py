@@ -110,7 +110,7 @@ def test_the_front_door_does_not_know_how_a_strategy_is_found() -> None:
 def test_an_engine_of_databases_does_not_know_what_a_query_means() -> None:
     """It may import what is handed to it, and the words that both sides use."""
     names = "backends catalog check_constraints derived literals names ordering product_scan regions scan scan_sets"
-    handed = tuple(f"tacit.sql.{name}" for name in (*names.split(), "signature", "source", "workload"))
+    handed = tuple(f"tacit.sql.{name}" for name in (*names.split(), "signature", "sorted_shares", "source", "workload"))
     files = sorted((ROOT / "sql" / "backends").rglob("*.py"))
     assert not {
         f.name: wrong for f in files if (wrong := [n for n in imported(f) if not within(n, (*FOUNDATION, *handed))])

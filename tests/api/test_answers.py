@@ -76,7 +76,7 @@ def test_long_frame(con: Connection) -> None:
         confidence=0.9,
     )
     frame = answers.df()
-    assert list(frame.columns) == ["query", "group", "column", "value", "stderr", "low", "high", "note"]
+    assert list(frame.columns) == ["query", "text", "group", "column", "value", "stderr", "low", "high", "note"]
     assert frame["query"].tolist() == [0, 0, 1, 1, 1]
     assert frame["group"].tolist() == ["", "", "sex=False", "sex=True", "sex=NULL"]
     assert frame["column"].tolist() == ["n", "mean", "n", "n", "n"]
@@ -155,7 +155,7 @@ def test_explain_predicts_and_compares(con: Connection, batch: list[str]) -> Non
     plan = con.explain([*batch, "SELECT avg(cost) FROM visits"], epsilon=0.5)
     frame = plan.df()
     assert list(frame.columns) == [
-        *("query", "group", "column", "stderr", "half_width", "split", "results", "histogram", "note")
+        *("query", "text", "group", "column", "stderr", "half_width", "split", "results", "histogram", "note")
     ]
     assert frame["stderr"].notna().tolist() == [True, True, True, False]
     assert "AVG" in frame["note"].iloc[3]
@@ -164,7 +164,7 @@ def test_explain_predicts_and_compares(con: Connection, batch: list[str]) -> Non
     assert set(plan.alternatives) == {"split", "results", "histogram"}
     assert all(other >= plan.error * (1 - 1e-3) for other in plan.alternatives.values())
     assert float(plan.cost.epsilon) == 0.5
-    text = str(plan)
+    text = plan.text(all=True)
     assert plan.strategy in text
     assert "costs ε=0.5" in text
     assert "4 queries" in repr(plan)
@@ -288,3 +288,15 @@ def test_a_label_has_the_name_that_the_analyst_wrote(connect: Connect, policy: d
     policy["tables"]["hospitals"]["columns"] = {"name": {"values": ["General"]}}
     sql = "SELECT name, count(*) FROM visits JOIN hospitals ON patient_id = hospitals.id GROUP BY name"
     assert connect(policy=policy).explain(sql, epsilon=1).df()["group"].tolist() == ["name=General", "name=NULL"]
+
+
+def test_a_computed_key_goes_by_its_name_in_the_select(con: Connection) -> None:
+    named, bare = con.answer(
+        [
+            "SELECT age // 50 AS half, count(*) FROM visits GROUP BY half",
+            "SELECT age // 50, count(*) FROM visits GROUP BY 1",
+        ],
+        epsilon=1,
+    )
+    assert named.labels == ("half=0", "half=1", "half=2", "half=NULL")
+    assert bare.labels[0] == f"{bare.names[0]}=0"

@@ -270,3 +270,22 @@ def test_arguments_that_do_not_exist_are_named(name: str, con: Connection) -> No
         call()
     assert list(inspect.signature(call).parameters)[:3] == ["batch", "params", "epsilon"]
     assert set(get_type_hints(getattr(Connection, name))) >= {"batch", "epsilon", "refresh", "return"}
+
+
+def test_an_error_comes_without_the_frames_behind_the_door(con: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says itself what to write; a defect of tacit keeps its frames, for whoever mends it."""
+
+    def frames() -> list[str]:
+        with pytest.raises(tacit.Error) as caught:
+            con.explain("SELECT count(*) FROM visits WHERE agee < 3", epsilon=1)
+        error = caught.value
+        assert error._render_traceback_() == [f"UnknownNameError: {error}"]
+        return [Path(frame.filename).name for frame in traceback.extract_tb(error.__traceback__)]
+
+    assert frames() == ["test_bad_input.py"]
+    monkeypatch.setenv("TACIT_TRACEBACK", "1")
+    assert "compile.py" in frames()
+    monkeypatch.setattr("tacit.pipeline.explain", lambda *_: 1 // 0)
+    with pytest.raises(tacit.InternalError, match="ZeroDivisionError") as caught:
+        con.explain(COUNT, epsilon=1)
+    assert "1 // 0" in "".join(caught.value._render_traceback_())

@@ -207,6 +207,7 @@ class _Twins:
     """A source that, unlike DuckDB, has two columns of one name."""
 
     main = "main"
+    database = ""
 
     def __init__(self, tables: tuple[SourceTable, ...]) -> None:
         self._tables = tables

@@ -135,6 +135,12 @@ class TestNothingIsReadUnpaid:
             def close(self) -> None:
                 self._inner.close()
 
+            def interrupt(self) -> None:
+                self._inner.interrupt()
+
+            def query_progress(self) -> float:
+                return float(self._inner.query_progress())
+
             def __enter__(self) -> Spy:
                 return self
 
