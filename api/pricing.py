@@ -62,7 +62,7 @@ class Purchase:
                 scans += [product.marginal(lattice.axes) for lattice in part.lattices]
             else:
                 assert isinstance(scan, Scan)
-                scans.append(scan)
+                scans.append(scan.asking(part.lattice.L_int))
         return tuple(scans)
 
     def predicted(self) -> Release:

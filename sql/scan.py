@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .catalog import Column, Table
 from .derived import identity, stored_tables
 from .names import folded
 from .regions import Regions
-from .sorted_shares import corner_weights
+from .sorted_shares import asks_totals, corner_weights, order_of_totals
 
 UNIT = 1 << 30
 """Fixed-point parts that one row is split into when the batch sums something."""
@@ -108,6 +109,40 @@ class Scan:
     factors: tuple[tuple[int, ...], ...] = ()
     """Of a scan whose cells are a product of axes: the grid's axes that each of those is made of, in their order; the
     same one for digits of one column."""
+    totals: bool = False
+    """Whether all that is asked of the rows at a point is their number and their total shares: see ``asking``."""
+
+    def asking(self, questions: Any) -> Scan:
+        """The scan whose vector answers these questions, integers for each cell, as this one's does.
+
+        Guarantee. Where every question is affine in the corners at each point of the grid (``asks_totals``, checked in
+        exact integers), L·x depends on x through the number of rows and the total of each share at the point, and on
+        nothing else. So any x with those gives the same L·x, to the last bit, and what a unit moves it by is what the
+        argument above says of the exact x. An engine then sums d shares and need not tell apart the orders of them.
+        No entry of such an x ends at the largest int64 (``uncapped``).
+        """
+        if len(self.summed) < 2:
+            return self
+        corners = self.cell_of.reshape(-1, 1 << len(self.summed))
+        return replace(self, totals=True) if asks_totals(questions, corners) else self
+
+    @cached_property
+    def idle(self) -> frozenset[int]:
+        """Axes that only tell NULL from other values of a summed column, where that makes no difference to any cell.
+
+        A NULL has the share 0, so its row lies at the low end of the clamp: where that end and a NULL add the same to
+        every query, they are one cell.
+        """
+        idle, grid = set(), self.cell_of.reshape(self.shape)
+        ends = {m.column.reference: 1 + len(self.regions) + i for i, m in enumerate(self.summed)}
+        for axis, regions in enumerate(self.regions):
+            end = ends.get(regions.column.reference)
+            if end is None or regions.cuts or regions.count != 2:
+                continue
+            low = grid.take([0], end)
+            if np.array_equal(low.take(0, axis + 1), low.take(1, axis + 1)):
+                idle.add(axis)
+        return frozenset(idle)
 
     @property
     def name(self) -> str:
@@ -175,6 +210,8 @@ class Scan:
             (g.astype(np.int64) for g in groups[len(self.regions) :]),
         )
         sums = list(zip(halves[::2], halves[1::2], strict=True))
+        if self.totals:
+            order = order_of_totals(sums)
         corner, upper, lower = corner_weights(len(self.summed), order, rows, sums, UNIT.bit_length() - 1)
         corners = self.cell_of.reshape(*(r.count for r in self.regions), -1)
         cells = corners[(*(key.astype(np.int64)[:, None] for key in keys), corner)]
@@ -198,7 +235,7 @@ class Scan:
         sums = np.zeros((2, self.cells), dtype=np.int64)
         np.add.at(sums[0], cells[counted], upper[counted])
         np.add.at(sums[1], cells[counted], lower[counted])
-        return capped(*sums)
+        return uncapped(*sums) if self.totals else capped(*sums)
 
     @property
     def fingerprint(self) -> str:
@@ -233,6 +270,16 @@ def capped(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> NDArray[np.int
     upper = upper + (lower >> 32)
     fits = upper < 1 << 31
     return np.where(fits, (np.where(fits, upper, 0) << 32) | (lower & 0xFFFFFFFF), np.iinfo(np.int64).max)
+
+
+def uncapped(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> NDArray[Any]:
+    """The same without an end, as Python integers where they need it.
+
+    What rows add to a vector made of totals goes to other cells than theirs, so ending it would move more than one row.
+    """
+    if int((upper + (lower >> 32)).max(initial=0)) < 1 << 31:
+        return capped(upper, lower)
+    return upper.astype(object) * (1 << 32) + lower
 
 
 def _identity(column: Column) -> str:

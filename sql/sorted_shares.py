@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ Integers = NDArray[np.int64]
 _MOST_COLUMNS = 8
 _MOST_GROUPS = 1 << 21
 """So many groups with their sums take some hundred megabytes; beyond, every corner is summed for itself."""
+_MOST_TOTALS = 11
+"""The order of so many columns is a number below 2^63."""
+_MOST_ENTRIES = 1 << 26
+"""A matrix of questions is looked at up to this size."""
 
 
 def pairs(count: int) -> list[tuple[int, int]]:
@@ -38,6 +43,37 @@ def is_grouped(count: int, points: int) -> bool:
 def most_groups(count: int) -> int:
     """The most points at which rows are grouped by the order of so many shares too."""
     return _MOST_GROUPS // math.factorial(count)
+
+
+def asks_totals(questions: Any, corners: Integers) -> bool:
+    """Whether questions are affine in the corners of every point: a value of the lowest corner and one for each column.
+
+    ``questions`` is a matrix of integers, dense or sparse, ``corners`` the cell of every corner of each point, -1 for
+    what nobody asks for. Then the rows at a point add their number times the first value and, for each column, the
+    total of their shares times the other, whichever corners the shares are spread over.
+    """
+    if corners.shape[1] > 1 << _MOST_TOTALS or questions.shape[0] * questions.shape[1] > _MOST_ENTRIES:
+        return False
+    dense = questions if isinstance(questions, np.ndarray) else questions.toarray()
+    asked = np.concatenate([dense, np.zeros((len(dense), 1), dtype=dense.dtype)], axis=1)  # -1 is the last
+    for corner in range(corners.shape[1]):
+        lowest = corner & -corner
+        if corner == lowest:
+            continue
+        value = asked[:, corners[:, corner ^ lowest]] + asked[:, corners[:, lowest]] - asked[:, corners[:, 0]]
+        if (value != asked[:, corners[:, corner]]).any():
+            return False
+    return True
+
+
+def order_of_totals(sums: Sequence[tuple[Integers, Integers]]) -> Integers:
+    """The number of the order of some totals, each in halves of 32 bits."""
+    order = np.zeros(len(sums[0][0]), dtype=np.int64)
+    for bit, (i, j) in enumerate(pairs(len(sums))):
+        (upper, lower), (other_upper, other_lower) = sums[i], sums[j]
+        less = (upper < other_upper) | (upper == other_upper) & (lower < other_lower)
+        order |= less.astype(np.int64) << bit
+    return order
 
 
 def corner_weights(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,6 +19,7 @@ from tacit import Connection
 from tacit.errors import BudgetError, LedgerError
 from tacit.sql import Catalog, Values
 from tacit.sql.backends.duckdb.text import quote
+from tacit.sql.scan import Scan
 from tacit.sql.signature import Value
 
 from .cases import LONG, Case, Pair, Row, open_table, policy, random_case, table_of
@@ -123,7 +124,12 @@ def test_flags_a_seed_that_is_used_again(broken: bool, monkeypatch: pytest.Monke
 @BROKEN
 def test_flags_a_unit_without_bound(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken:
-        seams.replace(monkeypatch, "bounded", lambda table, salt, stored, wanted, **_: stored(table, wanted))
+
+        def keep_all(scan: Scan, columns: Sequence[tuple[str, str]], size: Any, salt: bytes, stored: Any) -> str:
+            rows = stored(scan.table, [column.name for column in scan.table.columns])
+            return f"SELECT {', '.join(f'{sql} AS {name}' for sql, name in columns)} FROM {rows}"
+
+        seams.replace(monkeypatch, "kept keys", keep_all)
     assert flagged(replace(SIMPLE, rows_per_unit=1, here=(YOUNG,) * 5)) == broken
 
 

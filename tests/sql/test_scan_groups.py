@@ -81,12 +81,12 @@ def row_by_row(source: DuckDBSource, scan: Scan) -> np.ndarray:
     return source._count_sets(joint, b"s", source._rows)[0]
 
 
-@pytest.mark.parametrize("bound", [0, 2])
+@pytest.mark.parametrize(("unit", "bound"), [("", 0), ("u", 1), ("u", 2), ("s", 1), ("g", 3), ("d", 1), ("f", 2)])
 @pytest.mark.parametrize("name", BATCHES)
-def test_groups_add_up_to_what_the_rows_do(sources: list[DuckDBSource], name: str, bound: int) -> None:
-    changes = {"privacy_unit": "u", "max_rows_per_unit": bound} if bound else {}
+def test_groups_add_up_to_what_the_rows_do(sources: list[DuckDBSource], name: str, unit: str, bound: int) -> None:
+    changes = {"privacy_unit": unit, "max_rows_per_unit": bound} if bound else {}
     (scan,) = compile_batch(BATCHES[name], catalog(**changes)).scans
-    assert compares_only(scan) == (not bound) and by_order(scan) == ("sum" in name)
+    assert compares_only(scan) == (unit not in ("d", "f")) and by_order(scan) == ("sum" in name)
     vectors = [source.count(scan, b"s") for source in sources]
     np.testing.assert_array_equal(vectors[0], row_by_row(sources[0], scan))
     np.testing.assert_array_equal(vectors[0], vectors[1])
@@ -127,7 +127,9 @@ def test_what_could_fail_is_planned_without_statistics(sources: list[DuckDBSourc
     bounded = compile_batch("SELECT count(*) FROM v WHERE a < 5", catalog(privacy_unit="u", max_rows_per_unit=1)).scans[
         0
     ]
-    for source, (scan, optimized) in itertools.product(sources, ((plain, True), (computed, False), (bounded, False))):
+    floating = compile_batch("SELECT count(*) FROM v WHERE a < 5", catalog(privacy_unit="d")).scans[0]
+    settings = ((plain, True), (computed, False), (bounded, True), (floating, False))
+    for source, (scan, optimized) in itertools.product(sources, settings):
         with source._cursor(scan) as cursor:
             assert cursor.execute("SELECT current_setting('enable_optimizer')").fetchall() == [(optimized,)]
     with sources[0]._cursor(plain) as cursor:
@@ -139,12 +141,61 @@ def test_what_could_fail_is_planned_without_statistics(sources: list[DuckDBSourc
                 cursor.execute(f"SET GLOBAL {name} = ''")
 
 
+@pytest.mark.parametrize("type_", ["TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER"])
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_numbers_of_values_in_a_row_fail_on_no_value(type_: str, unit: str | None) -> None:
+    """With the whole optimizer, over every extreme value of the type; each value is where DuckDB itself finds it."""
+    (least, greatest) = duckdb.sql(f"SELECT min(x), max(x) FROM (VALUES {_extremes(type_)}) v(x)").fetchall()[0]
+    for values in (range(5), range(int(greatest) - 4, int(greatest)), range(int(least) + 1, int(least) + 6)):
+        columns = (Column("u", "INTEGER"), Column("x", type_, True, Values(tuple(values))))
+        table = Table("v", columns, privacy_unit=unit, max_rows_per_unit=1)
+        (scan,) = compile_batch("SELECT x, count(*) FROM v GROUP BY x", Catalog((table,))).scans
+        connection = duckdb.connect()
+        connection.execute(f"CREATE TABLE v (u INTEGER, x {type_})")
+        held = [*values, *values, None, int(least), int(greatest)]
+        connection.executemany("INSERT INTO v VALUES (?, ?)", list(enumerate(held)))
+        # the declared values in their order, then NULL; what else there is, is in no group
+        assert open_source(connection).count(scan, b"").tolist() == [*(held.count(v) for v in values), 1]
+
+
+def _extremes(type_: str) -> str:
+    return ", ".join(f"(CAST({value} AS {type_}))" for value in extremes(type_))
+
+
+@pytest.mark.parametrize("name", ["2 sums", "4 sums", "5 sums"])
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_totals_answer_what_is_affine_in_the_corners(sources: list[DuckDBSource], name: str, unit: str | None) -> None:
+    batch = compile_batch(BATCHES[name], catalog(privacy_unit=unit))
+    (scan,) = batch.scans
+    W = np.rint(batch.matrix * 90).astype(np.int64)  # of this batch: whole, and affine in the corners
+    by_totals = scan.asking(W)
+    assert by_totals.totals and by_totals.fingerprint == scan.fingerprint
+    exact, totals = sources[0].count(scan, b"s"), sources[0].count(by_totals, b"s")
+    np.testing.assert_array_equal(W @ exact, W @ totals)
+    assert (totals >= 0).all() and (exact != totals).any()
+    assert not scan.asking(np.eye(scan.cells, dtype=np.int64)).totals
+    broken = W.copy()
+    broken[0, scan.cell_of.reshape(-1, 1 << len(scan.summed))[0, -1]] += 1
+    assert not scan.asking(broken).totals
+
+
+def test_totals_beyond_64_bits_end_nowhere(sources: list[DuckDBSource]) -> None:
+    (scan,) = compile_batch("SELECT sum(d), sum(f), count(*) FROM v", catalog()).scans
+    scan, many = replace(scan, totals=True), 1 << 40
+    axes = [np.zeros(1, dtype=np.int64)] * len(scan.regions)
+    halves = [np.array([many >> 4]), np.array([5]), np.array([many >> 3]), np.array([7])]
+    x = scan.in_cells_by_order([*axes, np.zeros(1), np.array([many]), *halves])
+    assert sum(x.tolist()) == many * UNIT > 2**63
+
+
 @pytest.mark.parametrize("k", [1, 2])
-def test_rows_with_one_hash_are_told_apart_by_what_they_hold(k: int) -> None:
+@pytest.mark.parametrize("key", ["x", "x + 0"])
+def test_rows_with_one_hash_are_told_apart_by_what_they_hold(key: str, k: int) -> None:
     rows = [(unit, value) for unit in range(3) for value in range(5)]
     columns = (Column("u", "INTEGER"), Column("x", "INTEGER", True, Values(tuple(range(5)))))
     table = Table("v", columns, privacy_unit="u", max_rows_per_unit=k)
-    (scan,) = compile_batch("SELECT x, count(*) FROM v GROUP BY x", Catalog((table,))).scans
+    batch = [f"SELECT count(*) FROM v WHERE {key} = {value}" for value in range(5)]
+    (scan,) = compile_batch(batch, Catalog((table,))).scans
     vectors = []
     for order in (rows, rows[::-1], sorted(rows, key=lambda row: (row[1] * 3) % 5)):
         connection = duckdb.connect()

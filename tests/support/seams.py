@@ -23,7 +23,7 @@ SEAMS = {
     "values": "tacit.sql.backends.duckdb.database:DuckDBSource.values",
     "prepare": "tacit.sql.backends.duckdb.settings:prepare",
     "render": "tacit.sql.backends.duckdb.scan_sql:render",
-    "bounded": "tacit.sql.backends.duckdb.scan_sql:_bounded",
+    "kept keys": "tacit.sql.backends.duckdb.scan_sql:kept_keys",
     "read column": "tacit.sql.backends.duckdb.scan_sql:read_column",
     "escape": "tacit.sql.total:Prover._escape",
     "meaning": "tacit.sql.backends.duckdb.settings:meaning",

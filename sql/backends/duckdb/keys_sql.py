@@ -29,8 +29,11 @@ _LARGEST = 1 << 30
 
 
 def lookups(scan: Scan) -> dict[int, Lookup]:
-    """The tables that a scan joins, by the number of the column."""
-    plain = compares_only(scan)
+    """The tables that a scan joins, by the number of the column.
+
+    Where rows of a unit are bounded, one number is carried through that, and tables would be joined before.
+    """
+    plain = compares_only(scan) and scan.table.privacy_unit is None
     found = {i: lookup(regions, i, by_position=plain) for i, regions in enumerate(scan.regions)}
     return {i: table for i, table in found.items() if table is not None}
 
@@ -44,8 +47,11 @@ def by_order(scan: Scan) -> bool:
     """Whether the scan groups rows by the order of their shares: see ``Scan.in_cells_by_order``.
 
     A NULL has the share 0 and stands behind the others, so the orders with e of d columns NULL are (d - e)! in each of
-    "d choose e" ways, less than 3 · d! in all: whether a summed column is NULL triples the groups at most.
+    "d choose e" ways, less than 3 · d! in all: whether a summed column is NULL triples the groups at most. Where totals
+    are all that is asked for there is one order, that of the totals.
     """
+    if scan.totals:
+        return True
     summed = {column.column.reference for column in scan.summed}
     points = math.prod(r.count for r in scan.regions if r.cuts or r.column.reference not in summed)
     return is_grouped(len(scan.summed), 3 * points)
@@ -68,7 +74,7 @@ class Keys:
     @cached_property
     def _late(self) -> bool:
         """Whether groups, and not rows, are joined with the tables."""
-        if not self._found or not compares_only(self.scan):
+        if not self._found or not compares_only(self.scan) or self.scan.table.privacy_unit is not None:
             return False
         keys = (self._found[i].keys if i in self._found else r.count for i, r in enumerate(self.scan.regions))
         return 0 < math.prod(keys) <= min(_FEW_KEYS, most_groups(len(self.scan.summed)))
@@ -78,9 +84,17 @@ class Keys:
         """What a region counts for in the common number, by the number of the column."""
         strides, size = {}, 1
         for i, regions in enumerate(self.scan.regions):
+            if i in self.scan.idle:
+                continue
             if i not in self._found and not regions.numbered and size * regions.count <= _LARGEST:
                 strides[i], size = size, size * regions.count
         return strides
+
+    @cached_property
+    def _by_themselves(self) -> list[int]:
+        """Columns whose region is a key of its own, found without a table."""
+        apart = {*self._found, *self._strides, *self.scan.idle}
+        return [i for i in range(len(self.scan.regions)) if i not in apart]
 
     @cached_property
     def _size(self) -> int:
@@ -90,28 +104,36 @@ class Keys:
     def _order(self) -> str:
         """How the order of the shares is found: not at all, in the common number, or as a key of its own."""
         count = len(self.scan.summed)
-        if count < 2 or not by_order(self.scan):
+        if count < 2 or self.scan.totals or not by_order(self.scan):
             return ""
         return "n" if count <= _FEW_SUMMED and self._size << len(pairs(count)) <= _LARGEST else "z"
 
-    def columns(self, shares: Sequence[str]) -> str:
-        """What is selected of the stored rows: keys, then what is needed to find regions, then the shares."""
+    @property
+    def size(self) -> int | None:
+        """How many values the common number has, where it is the only key."""
+        return None if self._found or self._by_themselves else self._size
+
+    def columns(self, shares: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """What is selected of the stored rows: keys, then what is needed to find regions, then the shares.
+
+        (SQL, name) of each; one at least.
+        """
         found, parts = self._found, []
-        columns = [f"{table.key} AS g{i}" for i, table in found.items()]
-        columns += [f"{table.value} AS v{i}" for i, table in found.items() if table.comparisons]
+        columns = [(table.key, f"g{i}") for i, table in found.items()]
+        columns += [(table.value, f"v{i}") for i, table in found.items() if table.comparisons]
         for i, regions in enumerate(self.scan.regions):
             if i in self._strides:
                 parts.append(number_sql(regions, range(0, regions.count * self._strides[i], self._strides[i])))
-            elif i not in found:
-                columns.append(f"{region_sql(regions)} AS k{i}")
+            elif i in self._by_themselves:
+                columns.append((region_sql(regions), f"k{i}"))
         if parts:
-            columns.append(f"{' + '.join(parts)} AS n")
-        return ", ".join([*columns, *shares]) or "1 AS one"
+            columns.append((" + ".join(parts), "n"))
+        return [*columns, *shares] or [("1", "one")]
 
     def numbered(self, rows: str) -> str:
         """The rows with all keys, from those that have ``columns``."""
         found, count = self._found, len(self.scan.summed)
-        others = [f"k{i}" for i in range(len(self.scan.regions)) if i not in found and i not in self._strides]
+        others = [f"k{i}" for i in self._by_themselves]
         if self._strides:
             others.append("n")
         others += [f"f{i}" for i in range(count)]
@@ -133,6 +155,7 @@ class Keys:
         names = [
             f"g{i}" if self._late and i in self._found else "n" if i in self._strides else f"k{i}"
             for i in range(len(self.scan.regions))
+            if i not in self.scan.idle
         ]
         return list(dict.fromkeys([*names, *([self._order] if self._order else [])]))
 
@@ -145,6 +168,8 @@ class Keys:
         for i, regions in enumerate(self.scan.regions):
             if i in self._strides:
                 shown.append(f"n // {self._strides[i]} % {regions.count} AS k{i}")
+            elif i in self.scan.idle:
+                shown.append(f"0 AS k{i}")
             else:
                 shown.append(f"l{i}.r0 AS k{i}" if self._late and i in self._found else f"k{i}")
         if by_order(self.scan):

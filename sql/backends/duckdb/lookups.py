@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .regions_sql import TREE, slot_grid
+from .regions_sql import TREE, is_stepped, slot_grid
 from .text import quote
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def lookup(regions: Regions, number: int, *, by_position: bool = False) -> Looku
     """
     order, few = regions.order, _FEW if by_position else TREE
     if regions.numbered or order is None or len(regions.cuts) <= few:
+        return None
+    if not by_position and is_stepped(regions.column.type, regions.cuts, regions.region_of_piece):
         return None
     name = f"tacit lookup {number}"
     if order.kind == "text":

@@ -1,9 +1,9 @@
 """The region that a value lies in, as a DuckDB expression.
 
-A few cuts are a balanced tree of comparisons. Many cuts on a line of numbers or dates are looked up: an even grid over
-the line gives each value a slot, a constant list gives each slot the pieces that can lie in it, and one or two exact
-comparisons decide. The tree costs a comparison per cut for every vector of rows, the lookup the same for 10 cuts as for
-1,000. Beyond, see ``search_sql``.
+A region for each of several whole numbers in a row is computed. A few cuts are a balanced tree of comparisons. Many
+cuts on a line of numbers or dates are looked up: an even grid over the line gives each value a slot, a constant list
+gives each slot the pieces that can lie in it, and one or two exact comparisons decide. The tree costs a comparison per
+cut for every vector of rows, the lookup the same for 10 cuts as for 1,000. Beyond, see ``search_sql``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 TREE = 24
 """Up to so many cuts the tree is faster."""
+_STEPPED = 3
+"""From so many values in a row on, a number that grows with the value is computed."""
+_NARROW = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")
+"""Whole numbers whose differences all fit a BIGINT."""
 _SEARCH = 1024
 """From so many on, it is computed or searched for by halving (``search_sql``)."""
 _SLOTS = 4096
@@ -45,8 +49,10 @@ def number_sql(regions: Regions, numbers: Sequence[int]) -> str:
     column = regions.column.reference
     if regions.column.type.startswith("ENUM("):
         column = f"CAST({column} AS VARCHAR)"
-    number = _piece(column, regions.column.type, regions.order, cuts, pieces)
     null = int(numbers[regions.null_region])
+    if is_stepped(regions.column.type, cuts, pieces):
+        return _stepped(column, cuts, pieces, null)
+    number = _piece(column, regions.column.type, regions.order, cuts, pieces)
     return number if number == str(null) else f"CASE WHEN {column} IS NULL THEN {null} ELSE {number} END"
 
 
@@ -58,6 +64,26 @@ def _piece(column: str, type_: str, order: Ordering | None, cuts: Sequence[Cut],
         return step_sql(column, type_, order, cuts, region) or search_sql(column, type_, order, cuts, region)
     looked_up = _lookup(column, order, cuts, region) if order.kind in ("number", "moment") else None
     return looked_up or _tree(column, order, cuts, region)
+
+
+def is_stepped(type_: str, cuts: Sequence[Cut], region: Sequence[int]) -> bool:
+    """Whether the cuts are whole numbers in a row, each with a region of its own whose number grows evenly."""
+    inside = region[1:-1]
+    if type_ not in _NARROW or len(inside) < _STEPPED or cuts[-1] - cuts[0] != len(inside):
+        return False
+    return len({after - before for before, after in itertools.pairwise(inside)}) == 1
+
+
+def _stepped(column: str, cuts: Sequence[Cut], region: Sequence[int], null: int) -> str:
+    """The region of a whole number, computed: as a BIGINT, so that no product overflows, guarded or not."""
+    first, step = cuts[0], region[2] - region[1]
+    number = f"CAST({column} AS BIGINT)" if step == 1 else f"CAST({column} AS BIGINT) * {step}"
+    if offset := region[1] - first * step:
+        number += f" + {offset}"
+    others = [f"WHEN {column} < {first} THEN {region[0]} "] if region[0] != region[-1] else []
+    others += [f"WHEN {column} IS NULL THEN {null} "] if null != region[-1] else []
+    inside = f"{column} BETWEEN {first} AND {cuts[-1] - 1}"
+    return f"CASE WHEN {inside} THEN {number} {''.join(others)}ELSE {region[-1]} END"
 
 
 def _tree(column: str, order: Ordering | None, cuts: Sequence[Cut], region: Sequence[int]) -> str:

@@ -7,19 +7,22 @@ CASE, casts of numbers to DOUBLE, rounding of a value that was compared with bot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from ...catalog import UNIT_NAME, Column, Table
 from ...derived import UnitRows
 from ...scan import UNIT, Join, Scan, SummedColumn
 from .keys_sql import Keys, by_order, joined, lookups
 from .regions_sql import region_sql
+from .settings import compares_only
 from .text import double, literal, quote
 from .types import kind_of
 
 Stored = Callable[[Table, Collection[str]], str]
 """Where the named columns of a table are: what stands in FROM."""
 Joins = tuple[tuple[str, Join], ...]
+_PACKED = 1 << 20
+"""A number of so many values leaves 44 bits of a hash."""
 
 
 def render(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -31,7 +34,11 @@ def render(scan: Scan, salt: bytes, stored: Stored) -> str:
     the rows of a table are.
     """
     keys, count = Keys(scan), len(scan.summed)
-    rows = keys.numbered(f"SELECT {keys.columns(_shares(scan))} FROM {_rows(scan, salt, stored)}")  # noqa: S608
+    columns = keys.columns(_shares(scan))
+    if scan.table.privacy_unit is not None and compares_only(scan):
+        rows = keys.numbered(kept_keys(scan, columns, keys.size, salt, stored))
+    else:
+        rows = keys.numbered(f"SELECT {_listed(columns)} FROM {_rows(scan, salt, stored)}")  # noqa: S608
     if by_order(scan):
         halves = [half for i in range(count) for half in (f"sum(f{i}) >> 32", f"sum(f{i}) & 4294967295")]
         counted = ["count(*)", *(f"coalesce(CAST({half} AS BIGINT), 0)" for half in halves)]
@@ -48,10 +55,11 @@ def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     """
     found = lookups(scan)
     inner = [
-        f"{found[i].key} AS g{i}" if i in found else f"{region_sql(regions)} AS k{i}"
+        (found[i].key, f"g{i}") if i in found else (region_sql(regions), f"k{i}")
         for i, regions in enumerate(scan.regions)
-    ] + [f"{table.value} AS v{i}" for i, table in found.items() if table.comparisons]
-    rows = f"SELECT {', '.join([*inner, *_shares(scan)]) or '1 AS one'} FROM {_rows(scan, salt, stored)}"  # noqa: S608
+    ] + [(table.value, f"v{i}") for i, table in found.items() if table.comparisons]
+    columns = [*inner, *_shares(scan)] or [("1", "one")]
+    rows = f"SELECT {_listed(columns)} FROM {_rows(scan, salt, stored)}"  # noqa: S608
     if not found:
         return rows
     outer = [
@@ -61,8 +69,35 @@ def render_rows(scan: Scan, salt: bytes, stored: Stored) -> str:
     return f"SELECT {', '.join(shown)} FROM ({rows}) {joined(found)}"  # noqa: S608
 
 
-def _shares(scan: Scan) -> list[str]:
-    return [f"{_share_sql(summed)} AS f{i}" for i, summed in enumerate(scan.summed)]
+def _shares(scan: Scan) -> list[tuple[str, str]]:
+    return [(_share_sql(summed), f"f{i}") for i, summed in enumerate(scan.summed)]
+
+
+def _listed(columns: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{sql} AS {name}" for sql, name in columns)
+
+
+def kept_keys(scan: Scan, columns: Sequence[tuple[str, str]], size: int | None, salt: bytes, stored: Stored) -> str:
+    """What the scan looks at of the rows that are kept of every unit; ``size`` values, if that is one number.
+
+    Guarantee. That of ``_bounded``. Rows with the same hash are told apart by what the scan looks at, and rows that
+    agree in it are alike to the scan. Of one row for each unit, the least of hash and number, as one whole number, is
+    that row: the hash is cut to make room, so rows that agree in the rest of it are told apart by the number.
+    """
+    table = scan.table
+    assert table.unit_column is not None
+    names, unit = [column.name for column in table.columns], quote(table.unit_column)
+    rows = (
+        f"SELECT {unit} AS u, {_row_hash(table, salt)} AS h, {_listed(columns)} "  # noqa: S608
+        f"FROM {stored(table, names)} WHERE {unit} IS NOT NULL"
+    )
+    shown = ", ".join(name for _, name in columns)
+    if table.max_rows_per_unit == 1 and size is not None and len(columns) == 1 and size <= _PACKED:
+        bits = max(1, (size - 1).bit_length())
+        least = f"min((h >> {bits} << {bits}) | TRY_CAST({shown} AS UBIGINT))"
+        return f"SELECT CAST({least} & {(1 << bits) - 1} AS BIGINT) AS {shown} FROM ({rows}) GROUP BY u"  # noqa: S608
+    window = f"row_number() OVER (PARTITION BY u ORDER BY h, {shown})"
+    return f"SELECT {shown} FROM ({rows}) QUALIFY {window} <= {table.max_rows_per_unit}"  # noqa: S608
 
 
 def render_values(scan: Scan, salt: bytes, stored: Stored) -> str:
@@ -205,12 +240,16 @@ def _bounded(
         shown.append(f"{owner} AS {quote(UNIT_NAME)}")
     bound = ""
     if most is not None:
-        content = ", ".join([literal(salt.hex()), *map(quote, names)])
         partition = ", ".join([owner, *map(quote, keys)])
         # Different rows can have one hash, and a contributor could look for such: then what the scan reads decides.
-        order = ", ".join([f"hash({content})", *(quote(name) for name in names if name in wanted)])
+        order = ", ".join([_row_hash(table, salt), *(quote(name) for name in names if name in wanted)])
         bound = f" QUALIFY row_number() OVER (PARTITION BY {partition} ORDER BY {order}) <= {most}"
     return f"(SELECT {', '.join(shown) or '1 AS one'} FROM {owned} WHERE {owner} IS NOT NULL{bound})"  # noqa: S608
+
+
+def _row_hash(table: Table, salt: bytes) -> str:
+    """By which the rows of a unit that are kept are chosen: a hash of all that the row holds."""
+    return f"hash({', '.join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])})"
 
 
 def _owned(table: Table, names: Collection[str], stored: Stored) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 import duckdb
 from tacit.errors import OperationalError
 
+from ...catalog import Table
 from ...scan import Scan
 from .scratch import database
 from .text import literal, quote
@@ -43,18 +44,28 @@ def compares_only(scan: Scan) -> bool:
     Guarantee. Nothing that such a scan holds can fail, in whatever order its parts are computed and whichever of them
     are computed while it is planned: every part by itself has a value for every value of its type. They are comparisons
     with constants, IS NULL, CASE, casts to DOUBLE, casts with TRY, differences and products of DOUBLE, bits of whole
-    numbers, differences of shares of a clamp, count and sum. So no row, and no statistic of rows, decides whether it
-    fails. Where rows of a unit are bounded the optimizer stays off too: it would replace the window by a slower one.
+    numbers, differences of shares of a clamp, products of narrow whole numbers as BIGINT, count and sum; where rows of
+    a unit are bounded, a hash of the row, the least of such, and the number of a row in a sorted window. So no row, and
+    no statistic of rows, decides whether it fails. Units that are floating-point numbers, or are reached by keys, are
+    bounded without the optimizer.
 
     That the statistics are true is for the source to say (``prepare``): DuckDB's own are, those of files are not.
     """
     return (
         scan.table.rows is None
-        and scan.table.privacy_unit is None
+        and _has_plain_unit(scan.table)
         and not scan.private
         and not scan.joins
         and not any(column.expression or column.inputs for column in scan.computed)
     )
+
+
+def _has_plain_unit(table: Table) -> bool:
+    """Whether every row is a unit, or a stored column that is no floating-point number says whose it is."""
+    if table.privacy_unit is None:
+        return True
+    unit = table.column(table.unit_column) if table.unit_column is not None else None
+    return unit is not None and unit.type not in ("FLOAT", "DOUBLE")
 
 
 def _wanted(scan: Scan | None, *, statistics: bool) -> dict[str, str]:
