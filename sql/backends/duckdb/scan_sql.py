@@ -249,7 +249,8 @@ def _bounded(
 
 def _row_hash(table: Table, salt: bytes) -> str:
     """By which the rows of a unit that are kept are chosen: a hash of all that the row holds."""
-    return f"hash({', '.join([literal(salt.hex()), *(quote(column.name) for column in table.columns)])})"
+    parts = [literal(salt.hex()), *(quote(column.name) for column in table.columns)]
+    return f"hash({', '.join(parts)})"
 
 
 def _owned(table: Table, names: Collection[str], stored: Stored) -> tuple[str, str]:
