@@ -1,12 +1,14 @@
 """The generated scan against what DuckDB itself takes, in the same run, over rows that are made up.
 
-    python benchmarks/scan.py [rows] [regions] [sums] [units] [text] [growth] [parquet]
+    python benchmarks/scan.py [rows] [regions] [sums] [units] [text] [memory] [growth] [parquet]
 
 A part is a set of cases; all but ``growth`` and ``parquet`` are run where none is named, over 20,000,000 rows. Every
 case runs tacit's scan and a query of DuckDB's own in turn, and prints the medians and the median of the ratios, in
 seconds of the clock and of the processors: on a machine that does other things too, read the second. tacit reads a
 database file as ``tacit.connect`` opens it, DuckDB the same file with its own settings. ``growth`` counts parquet files
 of more and more rows (up to ten times ``rows``), prints the exponent of the time and what it makes of 10 billion rows.
+Sums are counted as their plan asks for them: up to five of them corner by corner under pure ε, and otherwise as totals.
+``memory`` runs tacit's scans of all other cases in a process of its own, and prints its peak.
 ``parquet`` counts five times ``rows`` in a parquet file through ``tacit.connect``.
 """
 
@@ -20,13 +22,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from statistics import median
 
 import duckdb
 import tacit
+from tacit.compiled_batch import compile_ask
+from tacit.pricing import Pricer
+from tacit.request import Ask
 from tacit.sql import Catalog, Column, Range, Table, compile_batch, open_source
 from tacit.sql.catalog import Values
+from tacit.sql.parse import Limits
 from tacit.sql.product_scan import ProductScan
 
 RUNS = 5
@@ -53,13 +60,16 @@ def made(rows: int, *, every: bool = True) -> str:
 class Bench:
     """One file of rows, opened twice: by tacit, and by DuckDB with its own settings."""
 
-    def __init__(self, folder: Path, rows: int) -> None:
+    def __init__(self, folder: Path, rows: int = 0, *, alone: bool = False) -> None:
+        """``alone``: tacit counts what is there, and nothing is compared."""
         file, other = folder / "rows.duckdb", folder / "other.duckdb"
-        with duckdb.connect(str(file)) as writer:
-            writer.execute(f"CREATE TABLE t AS {made(rows)}")
-        os.link(file, other)  # one process opens a path with one set of settings
+        if not alone:
+            command = f"import duckdb; duckdb.connect({str(file)!r}).execute({f'CREATE TABLE t AS {made(rows)}'!r})"
+            subprocess.run([sys.executable, "-c", command], check=True)
+            os.link(file, other)  # one process opens a path with one set of settings
+            self.plain = duckdb.connect(str(other), read_only=True)
+        self.alone, self.file = alone, file
         self.source = open_source(str(file))
-        self.plain = duckdb.connect(str(other), read_only=True)
         (schema,) = self.source.schema()
         self.columns = {c.name: Column(c.name, c.type, c.nullable, _domain(c.name)) for c in schema.columns}
 
@@ -70,10 +80,22 @@ class Bench:
             table = Table("t", table.columns, privacy_unit="u", max_rows_per_unit=bound)
         return Catalog((table,))
 
-    def case(self, name: str, batch: list[str], queries: dict[str, str], catalog: Catalog | None = None) -> None:
-        """Print how long a batch's scan takes, and how long each of some queries does."""
-        (scan,) = compile_batch(batch, catalog or self.catalog()).scans
+    def case(
+        self, name: str, batch: list[str], queries: dict[str, str], catalog: Catalog | None = None, delta: str = ""
+    ) -> None:
+        """Print how long a batch's scan takes, and how long each of some queries does.
+
+        With ``delta`` the scan is the one that a plan for it asks for.
+        """
+        catalog = catalog or self.catalog()
+        (scan,) = compile_batch(batch, catalog).scans
         scans = [scan.marginal((i,)) for i in range(len(scan.axes))] if isinstance(scan, ProductScan) else [scan]
+        if delta:
+            ask = Ask(batch, epsilon=Decimal(1), delta=Decimal(delta), strategy="dual" if Decimal(delta) else None)
+            scans = list(Pricer().price(ask, compile_ask(ask, catalog, self.source, Limits()), "sum").scans)
+        if self.alone:
+            self.source.count_all(scans, b"salt")
+            return
         runs: dict[str, list[tuple[float, float]]] = {"": [], **{label: [] for label in queries}}
         for _ in range(RUNS):
             runs[""].append(_timed(lambda: self.source.count_all(scans, b"salt")))
@@ -132,7 +154,8 @@ def sums(bench: Bench) -> None:
     for count in (1, 2, 3, 4, 6, 8):
         shown = ", ".join(f"sum({name})" for name in list(SUMMED)[:count])
         query = f"SELECT p, {shown}, count(*) FROM t GROUP BY p"
-        bench.case(f"{count} sums by 10 values", [query], {"the same": query})
+        for label, delta in (("pure", "0"), ("(ε, δ)", "1e-6")):
+            bench.case(f"{count} sums by 10 values, {label}", [query], {"the same": query}, delta=delta)
 
 
 def units(bench: Bench) -> None:
@@ -145,10 +168,14 @@ def units(bench: Bench) -> None:
         window = f"row_number() OVER (PARTITION BY u ORDER BY {row_hash}, p, q, r)"
         kept = f"SELECT p, q, r FROM t WHERE u IS NOT NULL QUALIFY {window} <= {k}"
         packed = f"SELECT {least} AS x FROM t WHERE u IS NOT NULL GROUP BY u"
+        least_of_one = f"min((({row_hash} >> 11) << 10) | {place})"
         queries = {
             "window": f"SELECT p, q, r, count(*) FROM ({kept}) GROUP BY ALL",
             "min(hash and cell, k)": f"SELECT x & 1023, count(*) FROM ({packed}) GROUP BY ALL",
         }
+        if k == 1:
+            one = f"SELECT {least_of_one} AS x FROM t WHERE u IS NOT NULL GROUP BY u"
+            queries["min(hash and cell)"] = f"SELECT x & 1023, count(*) FROM ({one}) GROUP BY ALL"
         batch = ["SELECT p, q, r, count(*) FROM t GROUP BY p, q, r"]
         bench.case(f"at most {k} rows of a unit", batch, queries, bench.catalog(names, k))
 
@@ -158,6 +185,13 @@ def text(bench: Bench) -> None:
     for named in (10, 50):
         batch = [f"SELECT count(*) FROM t WHERE s = 'name{k}'" for k in range(named)]
         bench.case(f"text, {named} of 50 named", batch, {"GROUP BY text": "SELECT s, count(*) FROM t GROUP BY s"})
+
+
+def memory(bench: Bench) -> None:
+    """The peak of a process that runs tacit's scans of the other parts."""
+    command = [sys.executable, __file__, "alone", str(bench.file.parent)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    print(f"{'peak of all scans alone':28} {float(found.stdout):,.0f} MB", flush=True)
 
 
 def growth(most: int) -> None:
@@ -196,11 +230,16 @@ def parquet(rows: int) -> None:
     print(f"parquet, {rows:,} rows, 3 columns of 10 regions: {shown}")
 
 
-PARTS = {"regions": regions, "sums": sums, "units": units, "text": text}
+PARTS = {"regions": regions, "sums": sums, "units": units, "text": text, "memory": memory}
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the parts that are named."""
+    if arguments[:1] == ["alone"]:
+        bench = Bench(Path(arguments[1]), alone=True)
+        for name in ("regions", "sums", "units", "text"):
+            PARTS[name](bench)
+        return print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     rows = int(next((a for a in arguments if a.isdigit()), "20000000"))
     named = [a for a in arguments if not a.isdigit()] or list(PARTS)
     if "one" in named:
@@ -213,7 +252,6 @@ def main(arguments: Sequence[str]) -> None:
             for name in named:
                 if name in PARTS:
                     PARTS[name](bench)
-        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB, both engines together")
     if "growth" in named:
         growth(10 * rows)
     if "parquet" in named:
