@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -163,6 +164,29 @@ def test_many_cuts(source: PostgresSource) -> None:
         assert both_ways(source, f'{text}; SELECT count(*) FROM t WHERE "{name}" IN (3, 5, 7, 9, 18)', catalog)
     days = "; ".join(f"SELECT count(*) FROM t WHERE d < DATE '2024-01-01' + {k}" for k in range(-30, 30))
     assert both_ways(source, days, catalog)
+
+
+def test_parts_of_days_and_moments(new_database: Callable[[], str]) -> None:
+    """Over 4,700 years before the year 1 and 300,000 after it, and over what is infinite here or in DuckDB."""
+    url = new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (d date, ts timestamp)")
+        step = "interval '4999 days 7 hours 13 minutes 11.25 seconds'"
+        connection.execute("INSERT INTO t SELECT date '4713-01-01 BC' + r * 4999, "  # type: ignore[arg-type]
+                           f"timestamp '4713-01-01 BC' + r * {step} FROM generate_series(0, 2000) AS r")  # fmt: skip
+        connection.execute("INSERT INTO t SELECT date '1999-12-01' + r, timestamp '0001-03-01 BC' - r * interval "
+                           "'1 day' FROM generate_series(0, 800) AS r")  # fmt: skip
+        for days, moments in itertools.zip_longest(VALUES["d"], VALUES["ts"]):
+            connection.execute("INSERT INTO t VALUES (%s, %s)", (days, moments))
+    source = open_postgres(url)
+    catalog = catalog_of(source, {})
+    for part in ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow", "hour", "minute", "second"):
+        years = (-4713, -4712, -44, -43, -2, -1, 0, 1, 2, 1600, 1970, 2000, 2024, 9999, 294246, 294247, 5874897)
+        for column in ("d", "ts") if part not in ("hour", "minute", "second") else ("ts",):
+            ranges = [f"{part}({column}) <= {value}" for value in (years if part == "year" else range(367))]
+            asked = [*ranges, f"extract({part} FROM {column}) IS NULL"]
+            assert both_ways(source, "; ".join(f"SELECT count(*) FROM t WHERE {c}" for c in asked), catalog), part
+    source.close()
 
 
 def test_no_columns(source: PostgresSource) -> None:

@@ -68,11 +68,23 @@ def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spa
         columns[name] = pa.array(picked, base).view(type_) if whole else pa.array(picked, base)
     write(pa.table(columns), folder / "t.parquet")
     write(pa.table({"x": [r + 0.5 for r in range(100)]}), folder / "halves.parquet")
+    days = [*range(-740_000, 900_000, 997), *VALUES["d"][1], -(2**31) + 2, 2**31 - 2]
+    moments = [*(day * 86_400_000_000 + day % 86_400 * 1_000_003 for day in range(-740_000, 900_000, 997)),
+               *VALUES["ts"][1], 2**63 - 2, -(2**63) + 2]  # fmt: skip
+    many = max(len(days), len(moments))
+    write(
+        pa.table({
+            "d": pa.array(days + [None] * (many - len(days)), pa.int32()).view(pa.date32()),
+            "ts": pa.array(moments + [None] * (many - len(moments)), pa.int64()).view(pa.timestamp("us")),
+        }),
+        folder / "days.parquet",
+    )  # fmt: skip
     forget(spark)
     # bytes that are no UTF-8 are a text where files say nothing else
     spark.conf.set("spark.sql.parquet.binaryAsString", "true")
     spark.read.parquet(str(folder / "t.parquet")).createOrReplaceTempView("t")
-    spark.read.parquet(str(folder / "halves.parquet")).createOrReplaceTempView("halves")
+    for name in ("halves", "days"):
+        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
     spark.conf.unset("spark.sql.parquet.binaryAsString")
     opened = open_spark(spark)
     opened.schema()
@@ -165,7 +177,24 @@ def test_sums_halves_and_many_cuts(source: SparkSource, monkeypatch: pytest.Monk
     both_ways(source, scans, monkeypatch)
 
 
-@pytest.mark.parametrize("condition", ["length(s) < 3", "i4 < i8", "s LIKE 'a%'", "tz IS NULL AND month(d) = 1"])
+def test_parts_of_days_and_moments(source: SparkSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog, scans = catalog_of(source, {}), []
+    for part in ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"):
+        scans += [scan_of(parts_of(part, column), catalog) for column in ("d", "ts")]
+    scans += [scan_of(parts_of(part, "ts"), catalog) for part in ("hour", "minute", "second")]
+    assert all(is_native(source, scan) for scan in scans)
+    both_ways(source, scans, monkeypatch)
+
+
+def parts_of(part: str, column: str) -> str:
+    """Every value of a part that can occur, or some years."""
+    values = (-5877640, -4713, -44, -2, -1, 0, 1, 2, 1600, 1970, 2000, 2024, 9999, 294246, 5881579)
+    asked = values if part == "year" else range(367)
+    ranges = [f"SELECT count(*) FROM days WHERE {part}({column}) <= {value}" for value in asked]
+    return "; ".join([*ranges, f"SELECT count(*) FROM days WHERE extract({part} FROM {column}) IS NULL"])
+
+
+@pytest.mark.parametrize("condition", ["length(s) < 3", "i4 < i8", "s LIKE 'a%'", "tz IS NULL AND month(d) + 1 = 1"])
 def test_what_is_computed_takes_the_general_way(source: SparkSource, condition: str) -> None:
     scan = scan_of(f"SELECT count(*) FROM t WHERE {condition}", catalog_of(source, {}))
     assert not is_native(source, scan)

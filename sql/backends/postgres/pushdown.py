@@ -1,7 +1,7 @@
 """Scans that PostgreSQL counts by itself, so that only cells travel.
 
-A scan is one of these when every row is a unit of its own, nothing is joined or computed, and every column is stored:
-then it is a number for each row and a GROUP BY.
+A scan is one of these when every row is a unit of its own, nothing is joined, and every column is stored or a part of a
+stored day or moment: then it is a number for each row and a GROUP BY.
 
 Guarantee. The integers are those that the general way gives, for every row:
 
@@ -14,6 +14,8 @@ Guarantee. The integers are those that the general way gives, for every row:
   factor is below 1;
 - of several clamps, the rows whose shares have the same order are summed together, and the corners of the simplex are
   differences of those sums (``scan_sql.corner_sql`` has the weights);
+- days and moments have the same calendar in both; years before the year 1 are counted with a year 0 in DuckDB only, and
+  a part of what arrives there as infinity is NULL;
 - DECIMAL becomes DOUBLE with one rounding in both where it has at most 15 digits; longer ones are not summed here.
 
 No expression here can fail on a row.
@@ -34,10 +36,11 @@ from ...catalog import Column
 from ...ordering import Cut
 from ...regions import Regions
 from ...scan import UNIT, Scan, SummedColumn
+from ..date_parts import DatePart, date_part, is_simple
 from ..duckdb.lines import ordering
 from ..duckdb.text import literal, quote
 from .stored_tables import StoredTable
-from .travel import LONGEST_TEXT, Travel
+from .travel import BEYOND, LONGEST_TEXT
 
 _EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a whole number below 2^53 divided by a power of ten below 2^53: rounded once."""
@@ -48,6 +51,7 @@ _HALF = 1 << 32
 _BEFORE_HALF = math.nextafter(0.5, 0)
 _EPOCH = datetime(1970, 1, 1)
 _AFTER_PYTHON = "10000-01-01 00:00:00"
+_PARTS = {"dayofyear": "doy", "dayofweek": "dow"}
 _FINITE = "{0} > '-Infinity'::numeric AND {0} < 'Infinity'::numeric"
 _COMPARED = {
     "SMALLINT", "INTEGER", "BIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
@@ -72,7 +76,7 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
         return None
     if scan.private or scan.joins or any(regions.numbered for regions in scan.regions):
         return None
-    if any(column.expression or column.label for column in scan.computed):
+    if not all(map(is_simple, scan.computed)):
         return None
     try:
         regions = [(_region(regions, stored), regions.count) for regions in scan.regions]
@@ -146,17 +150,17 @@ def _place(numbers: Sequence[tuple[str, int]]) -> str:
 
 def _region(regions: Regions, stored: StoredTable) -> str:
     """The number of the region of a column's value."""
-    travel, value = _value(regions.column, stored)
+    type_, value = _value(regions.column, stored)
     pieces = list(regions.region_of_piece)
     kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
     cuts, pieces = [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
-    number = _bucket(value, travel.type, cuts, pieces)
+    number = _bucket(value, type_, cuts, pieces)
     if number is None:
         number = _tree([_at_or_after(value, regions.column.type, cut) for cut in cuts], pieces)
     null = regions.null_region
     if number == str(null):
         return number
-    if travel.type.startswith("DECIMAL"):  # NaN is NULL
+    if type_.startswith("DECIMAL"):  # NaN is NULL
         return f"CASE WHEN {_FINITE.format(value)} THEN {number} ELSE {null} END"
     return f"CASE WHEN {value} IS NULL THEN {null} ELSE {number} END"
 
@@ -192,15 +196,29 @@ def _tree(tests: Sequence[str], pieces: Sequence[int]) -> str:
     return between(0, len(tests))
 
 
-def _value(column: Column, stored: StoredTable) -> tuple[Travel, str]:
-    """How a column travels, and its value in PostgreSQL where that compares as DuckDB's does."""
-    travel = stored.column(column.name).travel
+def _value(column: Column, stored: StoredTable) -> tuple[str, str]:
+    """DuckDB's type of a column, and its value in PostgreSQL where that compares as DuckDB's does."""
+    part = date_part(column)
+    travel = stored.column((part.column if part is not None else column).name).travel
+    if part is not None:
+        return column.type, _part(part, f"{quote(part.column.name)}::{travel.base}")
     value = f"{quote(column.name)}::{travel.base}"
     if travel.base == "text" and travel.type != "UUID":
-        return travel, f'({value} COLLATE "C")'
+        return travel.type, f'({value} COLLATE "C")'
     if travel.type == "DOUBLE" and travel.base == "numeric":
-        return travel, f"({travel.sent[0].format(value)})"
-    return travel, value
+        return travel.type, f"({travel.sent[0].format(value)})"
+    return travel.type, value
+
+
+def _part(part: DatePart, value: str) -> str:
+    """A part of a day or a moment. EXTRACT of a date makes no timestamp of it, which it could be out of range of."""
+    finite = f"isfinite({value})"
+    if part.column.type == "TIMESTAMP":
+        finite += f" AND {value} < '{BEYOND}'::timestamp"
+    found = f"floor(extract({_PARTS.get(part.part, part.part)} FROM {value}))::int8"
+    if part.part == "year":
+        found = f"({found} + CASE WHEN {found} < 0 THEN 1 ELSE 0 END)"
+    return f"(CASE WHEN {finite} THEN {found} END)"
 
 
 def _at_or_after(value: str, type_: str, cut: Cut) -> str:
@@ -248,13 +266,13 @@ def _moment(cut: int) -> str:
 
 def _share(summed: SummedColumn, stored: StoredTable) -> str:
     """Where a value lies between the ends of its clamp, in parts of UNIT: what ``scan_sql`` computes in DuckDB."""
-    travel, value = _value(summed.column, stored)
-    digits = re.fullmatch(r"DECIMAL\((\d+),\s*\d+\)", travel.type)
+    type_, value = _value(summed.column, stored)
+    digits = re.fullmatch(r"DECIMAL\((\d+),\s*\d+\)", type_)
     if digits is not None:
         if int(digits[1]) > _EXACT_DIGITS:
             raise _General
         value = f"(CASE WHEN {_FINITE.format(value)} THEN {value} END)"
-    elif travel.type not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
+    elif type_ not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
         raise _General
     low, high = summed.low, summed.high
     scale = UNIT / (high - low)

@@ -32,7 +32,7 @@ LONGEST_TEXT = 1 << 22
 MOST_TEXTS = 128
 """Columns of texts that one row may have: together they stay below what PostgreSQL can send."""
 _LEAST_DOUBLE, _GREATEST_DOUBLE = "2.2250738585072014e-308", "1.7976931348623157e308"
-_BEYOND = "294247-01-10 04:00:54.775806"
+BEYOND = "294247-01-10 04:00:54.775806"
 """The first moment that is +infinity: DuckDB's last one is the microsecond before."""
 _NO_DAY = 2147483647
 """Stands for an infinite date while it travels; PostgreSQL's days since 1970 end long before."""
@@ -65,7 +65,7 @@ def _text(base: str) -> Travel:
 
 
 def _moment(type_: str, base: str) -> Travel:
-    late, early = f"{{0}} >= '{_BEYOND}'::{base}", f"{{0}} = '-infinity'::{base}"
+    late, early = f"{{0}} >= '{BEYOND}'::{base}", f"{{0}} = '-infinity'::{base}"
     return Travel(
         type_,
         base,

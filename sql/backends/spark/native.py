@@ -1,7 +1,7 @@
 """Scans that Spark counts by itself, without handing a row to Python.
 
-A scan is one of these when every row is a unit of its own, nothing is joined or computed, and every column is stored:
-then it is a number for each row and a GROUP BY.
+A scan is one of these when every row is a unit of its own, nothing is joined, and every column is stored or a part of a
+stored day or moment: then it is a number for each row and a GROUP BY.
 
 Guarantee. The integers are those that the general way gives, for every row:
 
@@ -11,6 +11,7 @@ Guarantee. The integers are those that the general way gives, for every row:
 - among many cuts, a slot that grows with the value is computed first, and the cuts inside it are compared exactly;
 - a share of a clamp is the same chain of IEEE operations on DOUBLE: one subtraction, one multiplication, and rounding
   half away from zero, written out;
+- days and moments have the same calendar in both; a part of what is infinite in DuckDB is NULL;
 - DECIMAL becomes DOUBLE with one rounding in both where it has at most 15 digits; longer ones are not summed here;
 - a sum beyond BIGINT, which ``sum`` would raise on, is NULL from ``try_sum`` and stands for the largest.
 
@@ -29,6 +30,7 @@ from ...catalog import Column
 from ...ordering import Cut
 from ...regions import Regions
 from ...scan import UNIT, Scan, SummedColumn
+from ..date_parts import DatePart, date_part, is_simple
 from ..duckdb.lines import ordering
 from .relations import Relation
 from .spark_types import BUILTIN as B
@@ -43,6 +45,11 @@ _INSIDE = 3
 """Cuts that a slot may have."""
 _LARGEST = f"{2**63 - 1}L"
 _EPOCH = datetime(1970, 1, 1)
+_PARTS = {"dayofweek": ("dayofweek", -1), "isodow": ("weekday", 1)}
+"""What Spark calls a part, and what is to be added: its weeks begin with Sunday, the day 1, or Monday, the day 0."""
+_INFINITE_DAY = 2**31 - 1
+_INFINITE = ("-290308-12-21 19:59:05.224193", "+294247-01-10 04:00:54.775807")
+"""The days and the moments that are infinite in DuckDB."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
@@ -60,7 +67,7 @@ def pushed(scan: Scan, relation: Relation | None) -> list[str] | None:
         return None
     if scan.private or scan.joins or any(regions.numbered for regions in scan.regions):
         return None
-    if any(column.expression or column.label for column in scan.computed):
+    if not all(map(is_simple, scan.computed)):
         return None
     try:
         place = _place([(_region(regions, relation), regions.count) for regions in scan.regions])
@@ -181,8 +188,20 @@ def _double(value: float) -> str:
 
 def _value(column: Column, relation: Relation) -> str:
     """A column's value where it compares as DuckDB's does."""
+    if (part := date_part(column)) is not None:
+        return _part(part, identifier(relation.column(part.column.name).name))
     name = identifier(relation.column(column.name).name)
     return f"{B}make_valid_utf8({name})" if column.type == "VARCHAR" else name
+
+
+def _part(part: DatePart, value: str) -> str:
+    """A part of a day or a moment."""
+    if part.column.type == "DATE":
+        finite = f"{B}unix_date({value}) BETWEEN {-_INFINITE_DAY + 1} AND {_INFINITE_DAY - 1}"
+    else:
+        finite = f"{value} > TIMESTAMP_NTZ'{_INFINITE[0]}' AND {value} < TIMESTAMP_NTZ'{_INFINITE[1]}'"
+    name, offset = _PARTS.get(part.part, (part.part, 0))
+    return f"(CASE WHEN {finite} THEN CAST({B}{name}({value}) AS BIGINT) + {offset}L END)"
 
 
 def _at_or_after(value: str, type_: str, cut: Cut) -> str:
