@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -46,6 +47,8 @@ _EXACT_DIGITS = 15
 """A DECIMAL of so many digits is a whole number below 2^53 divided by a power of ten below 2^53: rounded once."""
 _MANY = 9
 """From so many cuts on, a number's region is looked up."""
+_FEW_TESTS, _MOST_TESTS = 6, 10
+"""Up to so many tests of a column, and of all: 2^10 groups are expected then."""
 _GREATEST = 2**63 - 1
 _HALF = 1 << 32
 _BEFORE_HALF = math.nextafter(0.5, 0)
@@ -67,9 +70,9 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
     """The statement that counts a scan in PostgreSQL; None where it takes the general way.
 
     It returns the keys of each group, its rows, and of every clamp the sum of their shares, as two halves. The keys are
-    its place in the grid of the columns with three regions or more, the region of every other column, and of several
-    clamps the order of the shares. What has two values is BOOLEAN, because PostgreSQL then knows that it has two: it
-    would expect as many groups as the column has values, and would not count in parallel.
+    the tests of the columns with few cuts (``_tests``), the place of the row in the grid of all others, and of several
+    clamps the order of the shares. Tests are BOOLEAN, because PostgreSQL then knows that they have two values: of a
+    number it would expect as many as its columns have, and would not count in parallel.
     """
     table = scan.table
     if stored is None or stored.view is not None or table.rows is not None or table.privacy_unit is not None:
@@ -78,15 +81,20 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
         return None
     if not all(map(is_simple, scan.computed)):
         return None
+    tested, numbered = _split(scan)
     try:
-        regions = [(_region(regions, stored), regions.count) for regions in scan.regions]
+        keys = [
+            f"{test} AS b{i}t{n}"
+            for i in tested
+            for n, test in enumerate(_test_sql(scan.regions[i], tested[i], stored))
+        ]
+        if numbered:
+            places = [(_region(scan.regions[i], stored), scan.regions[i].count) for i in numbered]
+            keys.append(f"{_place(places)} AS k")
         shares = [f"{_share(summed, stored)} AS f{i}" for i, summed in enumerate(scan.summed)]
     except _General:
         return None
     rows = f"{quote(stored.schema)}.{quote(stored.name)}"
-    keys = [f"{number} = 1 AS b{i}" for i, (number, count) in enumerate(regions) if count == 2]
-    if len(keys) < len(regions):
-        keys.append(f"{_place([(number, count) for number, count in regions if count != 2])} AS k")
     names = [key.rpartition(" ")[2] for key in keys]
     if shares:
         rows = f"(SELECT {', '.join([*keys, *shares])} FROM {rows}) AS r"  # noqa: S608
@@ -100,6 +108,71 @@ def pushed(scan: Scan, stored: StoredTable | None) -> str | None:
     return f"SELECT {', '.join([*keys, 'count(*) AS n', *halves])} FROM {rows}{group}"  # noqa: S608
 
 
+@dataclass(frozen=True)
+class _Tests:
+    """Tests of a value, all NULL where it is NULL, and the region that follows from which of them are true.
+
+    Either it lies at a cut or after it, for every cut: as many are true as there are cuts up to the value. Or it equals
+    a text, for every listed text: then at most one is true.
+    """
+
+    cuts: tuple[Cut, ...]
+    regions: tuple[int, ...]
+    """By the number of cuts up to the value; or of all other texts, and then of each listed one."""
+    equal: bool = False
+
+    def region(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The regions of values, from the truth of each test (tests × values)."""
+        weights = 1 + np.arange(len(true)) if self.equal else np.ones(len(true), dtype=np.int64)
+        return np.array(self.regions, dtype=np.int64)[weights @ true]
+
+
+def _tests(regions: Regions) -> _Tests | None:
+    """The tests that tell the regions of a stored column apart, NULL among them; None where there are none."""
+    type_, (cuts, pieces) = regions.column.type, _kept(regions)
+    if not cuts or regions.column.expression or type_.startswith("DECIMAL"):
+        return None  # NaN is NULL in DuckDB, and no comparison says so
+    if type_ == "VARCHAR" or type_.startswith("ENUM("):
+        texts = [cut for cut in cuts if not cut[1]]
+        alone = [(text, 1) in cuts for text, _ in texts]
+        if all(alone) and len(cuts) == 2 * len(texts) and len(set(pieces[::2])) == 1:
+            return _Tests(tuple(texts), (pieces[0], *pieces[1::2]), equal=True)
+    return _Tests(tuple(cuts), tuple(pieces))
+
+
+def _split(scan: Scan) -> tuple[dict[int, _Tests | None], list[int]]:
+    """(the columns that are tested, by their number, those whose region is a number); None tests for NULL alone.
+
+    Idle ones are neither: their region makes no difference.
+    """
+    tested: dict[int, _Tests | None] = {}
+    room = _MOST_TESTS
+    for i, regions in enumerate(scan.regions):
+        if i in scan.idle:
+            continue
+        tests = _tests(regions)
+        if tests is not None and len(tests.cuts) <= min(_FEW_TESTS, room):
+            tested[i], room = tests, room - len(tests.cuts)
+        elif not _kept(regions)[0] and regions.count == 2:
+            tested[i] = None
+    return tested, [i for i in range(len(scan.regions)) if i not in tested and i not in scan.idle]
+
+
+def _test_sql(regions: Regions, tests: _Tests | None, stored: StoredTable) -> list[str]:
+    if tests is None:
+        return [f"{_region(regions, stored)} = 1"]
+    _, value = _value(regions.column, stored)
+    after = [_at_or_after(value, regions.column.type, cut) for cut in tests.cuts]
+    return [test.replace(f"{value} >= ", f"{value} = ", 1) for test in after] if tests.equal else after
+
+
+def _kept(regions: Regions) -> tuple[list[Cut], list[int]]:
+    """The cuts that have different regions on their sides, and the regions between them."""
+    pieces = list(regions.region_of_piece)
+    kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
+    return [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
+
+
 def _pairs(shares: int) -> list[tuple[int, int]]:
     """The comparisons that tell the order of some shares."""
     return [(i, j) for j in range(shares) for i in range(j)]
@@ -107,13 +180,17 @@ def _pairs(shares: int) -> list[tuple[int, int]]:
 
 def counted(scan: Scan, groups: pa.Table) -> NDArray[np.int64]:
     """The integer vector x, from what ``pushed`` returned."""
-    column = {name: groups[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in groups.column_names}
+    tested, numbered = _split(scan)
+    keys = {i: _tested_regions(scan.regions[i], tests, i, groups) for i, tests in tested.items()}
+    column = {
+        name: groups[name].to_numpy(zero_copy_only=False).astype(np.int64)
+        for name in groups.column_names
+        if not name.startswith("b")
+    }
     count, rows = len(scan.summed), column["n"]
-    larger = [i for i, regions in enumerate(scan.regions) if regions.count != 2]
-    shape = tuple(scan.regions[i].count for i in larger)
-    keys = {i: column[f"b{i}"] for i in range(len(scan.regions)) if i not in larger}
-    keys |= zip(larger, np.unravel_index(column["k"], shape) if larger else (), strict=True)
-    regions_of = [keys[i] for i in range(len(scan.regions))]
+    shape = tuple(scan.regions[i].count for i in numbered)
+    keys |= zip(numbered, np.unravel_index(column["k"], shape) if numbered else (), strict=True)
+    regions_of = [keys.get(i, 0 * rows) for i in range(len(scan.regions))]
     if not count:
         return scan.in_cells([*regions_of, rows])
     whole = [column[f"h{i}"].astype(object) * _HALF + column[f"l{i}"] for i in range(count)]
@@ -131,6 +208,18 @@ def counted(scan: Scan, groups: pa.Table) -> NDArray[np.int64]:
         if step < count:
             raised |= 1 << (count - 1 - np.argmax(rank == step, axis=0))  # the first column is the slowest axis
     return scan.in_cells([*regions_of, *corners])
+
+
+def _tested_regions(regions: Regions, tests: _Tests | None, number: int, groups: pa.Table) -> NDArray[np.int64]:
+    """The region of every group in a column that was tested."""
+    found = [groups[f"b{number}t{n}"] for n in range(1 if tests is None else len(tests.cuts))]
+    true: NDArray[np.bool_] = np.array(
+        [column.fill_null(False).to_numpy(zero_copy_only=False) for column in found], dtype=np.bool_
+    )
+    if tests is None:
+        return np.asarray(true[0], dtype=np.int64)
+    is_null = found[0].is_null().to_numpy(zero_copy_only=False)
+    return np.asarray(np.where(is_null, regions.null_region, tests.region(true)), dtype=np.int64)
 
 
 def _by_rank(sums: NDArray[np.object_], rank: NDArray[np.int64]) -> NDArray[np.object_]:
@@ -151,10 +240,11 @@ def _place(numbers: Sequence[tuple[str, int]]) -> str:
 def _region(regions: Regions, stored: StoredTable) -> str:
     """The number of the region of a column's value."""
     type_, value = _value(regions.column, stored)
-    pieces = list(regions.region_of_piece)
-    kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
-    cuts, pieces = [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
-    number = _bucket(value, type_, cuts, pieces)
+    cuts, pieces = _kept(regions)
+    computed = bool(regions.column.expression)
+    number = _bucket(value, type_, cuts, pieces, computed=computed)
+    if number is not None and computed:  # a bucket of NULL is NULL, and the value is computed once
+        return f"coalesce({number}, {regions.null_region})"
     if number is None:
         number = _tree([_at_or_after(value, regions.column.type, cut) for cut in cuts], pieces)
     null = regions.null_region
@@ -165,16 +255,19 @@ def _region(regions: Regions, stored: StoredTable) -> str:
     return f"CASE WHEN {value} IS NULL THEN {null} ELSE {number} END"
 
 
-def _bucket(value: str, type_: str, cuts: Sequence[Cut], pieces: Sequence[int]) -> str | None:
-    """The piece that a number lies in, looked up among many cuts; None where a tree is as good, or a cut is NaN."""
-    if len(cuts) < _MANY or type_ not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
+def _bucket(value: str, type_: str, cuts: Sequence[Cut], pieces: Sequence[int], *, computed: bool) -> str | None:
+    """The piece that a number lies in, looked up among many cuts; None where a tree is as good, or a cut is NaN.
+
+    A tree would compute the value for every test.
+    """
+    if len(cuts) < (1 if computed else _MANY) or type_ not in ("SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"):
         return None
     base, order = ("float8" if type_ in ("FLOAT", "DOUBLE") else "int8"), ordering(type_)
     assert order is not None
     ends = [order.value(cut) for cut in cuts]
     if any(math.isnan(end) for end in ends):  # PostgreSQL looks NaN up as a value, not as an end
         return None
-    if base == "int8" and ends == list(range(ends[0], ends[0] + len(ends))):  # a group for each number
+    if base == "int8" and not computed and ends == list(range(ends[0], ends[0] + len(ends))):  # a group for each number
         before, last = f"{ends[0] - 1}::int8", f"{ends[-1]}::int8"
         piece = f"(least(greatest({value}::int8, {before}), {last}) - {before})::int4"
     else:
@@ -215,7 +308,8 @@ def _part(part: DatePart, value: str) -> str:
     finite = f"isfinite({value})"
     if part.column.type == "TIMESTAMP":
         finite += f" AND {value} < '{BEYOND}'::timestamp"
-    found = f"floor(extract({_PARTS.get(part.part, part.part)} FROM {value}))::int8"
+    found = f"extract({_PARTS.get(part.part, part.part)} FROM {value})"
+    found = f"floor({found})::int8" if part.part == "second" else f"{found}::int8"
     if part.part == "year":
         found = f"({found} + CASE WHEN {found} < 0 THEN 1 ELSE 0 END)"
     return f"(CASE WHEN {finite} THEN {found} END)"
