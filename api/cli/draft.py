@@ -82,7 +82,8 @@ def policy_text(tables: Sequence[SourceTable], choices: Choices, database: str) 
     """The policy as TOML, with a comment on everything that is to be decided."""
     lines = [
         f"# Policy of {database}, drafted by `tacit init` from the schema alone.",
-        "# Check every line: what is declared here is public.",
+        "# Check every line: what is declared here is public. Where a line that you",
+        '# take the # from says "…", write your own value: no "…" is accepted.',
         "",
     ]
     if choices.trust_schema:
@@ -168,9 +169,9 @@ def _column(table: SourceTable, column: SourceColumn, unit: str | None, choices:
     if kind == "BOOLEAN":
         return [f"# {key}: {shown}, needs nothing"]
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
-        return [f"# {key} = {{ min = 2024-01-01, max = 2025-12-31 }}" + f"   # {shown}"]
+        return [f'# {key} = {{ min = "…", max = "…" }}   # {shown}: such as 2024-01-31']
     if any(kind.startswith(("U" + n, n)) or kind.endswith("INT") for n in _NUMBERS):
-        return [f"# {key} = {{ min = …, max = … }}   # {shown}: SUM, AVG, quantiles, groups"]
+        return [f'# {key} = {{ min = "…", max = "…" }}   # {shown}: SUM, AVG, groups']
     if kind.startswith(("VARCHAR", "TEXT", "CHAR", "ENUM")):
         return [f'# {key} = {{ values = ["…"], other = true }}   # {shown}: for groups']
     return [f"# {key}: {shown}"]

@@ -208,7 +208,7 @@ def test_what_is_wrong_is_not_missing_as_well(run: Run) -> None:
 
 
 def test_a_line_is_named_once(run: Run) -> None:
-    Path("wrong.toml").write_text("[budget]\nepsilon = …\n")
+    Path("wrong.toml").write_text("[budget]\nepsilon = %\n")
     assert run("check", "wrong.toml", "shop.duckdb").stdout.startswith("error: wrong.toml:2: not valid TOML: ")
 
 
@@ -235,3 +235,19 @@ def test_a_slip_is_asked_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (orders.privacy_unit, orders.max_rows_per_unit) == ("customer_id", 3)
     assert tacit.load_policy("new.toml").budget.epsilon == 2
     assert done.stderr.count("error: ") == 5 and "did you mean items?" in done.stderr
+
+
+def test_a_draft_whose_marks_are_not_replaced_is_refused_line_by_line(run: Run) -> None:
+    """Taking the # away is not enough: neither a range nor a list has a value that would pass for the owner's."""
+    with duckdb.connect("typed.duckdb") as db:
+        db.execute("CREATE TABLE t (born DATE, seen TIMESTAMP, weight DOUBLE, age INTEGER, city VARCHAR)")
+    drafted = run("init", "typed.duckdb", "-o", "-", "-q").stdout.splitlines()
+    opened = [line.removeprefix("# ") if " = " in line and "…" in line else line for line in drafted]
+    Path("typed.toml").write_text("\n".join(opened))
+    done = run("check", "typed.toml", "typed.duckdb", "-f", "json")
+    assert done.exit_code == 1
+    found = {f["path"].removeprefix("tables.t."): f for f in json.loads(done.stdout) if f["level"] == "error"}
+    columns = {"born.min", "seen.min", "weight.min", "age.min", "city.values"}
+    assert {f"columns.{column}" for column in columns} <= found.keys()
+    assert all('still holds "…"' in f["message"] and f["hint"] and f["line"] for f in found.values())
+    assert "privacy_unit" in found
