@@ -27,6 +27,7 @@ from .discovery import Discovery
 from .display import TEXT, cut_inside, html_table, odds, one_line, paragraph, plain, plural, shortened
 from .figures import ColumnBuilder, Figures
 from .outer_figures import Compute, KeyFrames, outer_figures
+from .pickled import CELLS, Kept, Unchanging
 from .plain_values import plain_values
 from .simultaneous import Simultaneous
 
@@ -43,7 +44,7 @@ _FEW_ROWS = "too few rows: any value of the declared range is possible"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Answer:
+class Answer(Unchanging):
     """One query of the batch, answered."""
 
     query: Query | OuterQuery
@@ -131,6 +132,9 @@ class Answer:
         typed = zip(self.columns, self.types, strict=True)
         return list(zip(*(plain_values(column, type_) for column, (_, type_) in typed), strict=True))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "joint": Kept(self.joint())}
+
     def __repr__(self) -> str:
         return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>"
 
@@ -143,7 +147,7 @@ class Answer:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Answers(Sequence[Answer]):
+class Answers(Unchanging, Sequence[Answer]):
     """The answers to one batch: one joint release, consistent with itself."""
 
     answers: tuple[Answer, ...]
@@ -233,6 +237,9 @@ class Answers(Sequence[Answer]):
         an infinite ``stderr``: the counts agree with the answers, and many others would too.
         """
         return self.histogram()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "histogram": CELLS}
 
     def __repr__(self) -> str:
         return (

@@ -21,6 +21,7 @@ from tacit.sql.scan import Scan
 from .binding import PolicyTerms
 from .display import html_table, plain
 from .errors import LedgerError, PolicyError
+from .pickled import REALISED
 from .policy import Cap, check_analyst_deltas
 from .questions import question
 
@@ -68,6 +69,9 @@ class Budget(Account):
         looked at.
         """
         return self.compose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "compose": REALISED}
 
     def to_dict(self) -> dict[str, Any]:
         """The amounts as exact decimals in text, those of each analyst among them."""

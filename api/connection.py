@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, get_type_hints
 
 from tacit.engine import to_epsilon
 from tacit.sql import Catalog
@@ -90,6 +90,9 @@ class Connection:
         self._spend = spend
         self._lock = threading.RLock()
         self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a connection cannot be pickled or copied: call tacit.connect where it is needed")
 
     @takes(ask)
     def explain(self, ask: Ask) -> Plan:
