@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_SCREENFUL = 30
+"""Queries that ``repr`` shows."""
 _NO_ROWS = "no rows: the released count is not above zero"
 UNPREDICTED = "chosen by the data: the error is not predicted"
 _FEW_ROWS = "too few rows: any value of the declared range is possible"
@@ -136,7 +138,8 @@ class Answer(Unchanging):
         return {**self.__dict__, "joint": Kept(self.joint())}
 
     def __repr__(self) -> str:
-        return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>"
+        """With its figures, as a frame has: a prompt that echoes what was just paid for must show it."""
+        return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>\n{self}"
 
     def __str__(self) -> str:
         return self.df.to_string(index=False, max_rows=40)
@@ -242,13 +245,20 @@ class Answers(Unchanging, Sequence[Answer]):
         return {**self.__dict__, "histogram": CELLS}
 
     def __repr__(self) -> str:
+        """With the figures, up to a screenful of queries: a prompt that echoes what was just paid for must show it."""
+        shown = self if len(self) <= _SCREENFUL else replace(self, answers=self.answers[:_SCREENFUL])
+        left = len(self) - len(shown)
+        rest = f"\n… and {plural(left, 'query', 'queries')} more: print(answers), answers.df()" if left else ""
+        return f"{self._headline()}\n{answer_frames.table(shown)}{rest}"
+
+    def __str__(self) -> str:
+        return f"{self._headline()}\n{answer_frames.table(self)}"
+
+    def _headline(self) -> str:
         return (
             f"<Answers to {plural(len(self), 'query', 'queries')}: {show(Amount(self.epsilon, self.delta))}, "
             f"strategy={self.strategy}, charged ε={self.cost.epsilon:f}>"
         )
-
-    def __str__(self) -> str:
-        return f"{self!r}\n{answer_frames.table(self)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in plain values that JSON can carry: exact decimals as text, ``None`` for what is missing."""

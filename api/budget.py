@@ -28,13 +28,16 @@ from .questions import question
 _NO_POLICY = PolicyTerms(trust_schema=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Account:
     """A cap, what was spent of it, and what is left."""
 
     cap: Amount
     spent: Amount
     left: Amount
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
 
     def __str__(self) -> str:
         return f"spent {show(self.spent)} of {show(self.cap)}; left {show(self.left)}"
@@ -48,7 +51,7 @@ class Account:
         return accounts_html({"budget": self})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Budget(Account):
     """The whole budget as this connection sees it, and each analyst's part in it.
 

@@ -366,6 +366,9 @@ class Plan(Unchanging):
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # IPython's prompt
+
     def _repr_html_(self) -> str:
         table = html_table(plan_text.columns(self), left=("query", "note")) if self.strategy else ""
         special = paragraph(self.why) if self.why != self.plain_why and self.strategy else ""
