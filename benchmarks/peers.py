@@ -6,8 +6,9 @@ Two batches over 20,000 generated people, one row each: a report (people by stat
 sliding windows of 11 years. SmartNoise SQL and OpenDP run in virtual environments of their own, which this makes under
 WORK where they are missing, because they cannot share one with tacit. tacit and the histograms answer every batch 10
 times, the peers twice (OpenDP takes a second or two for each query; all its counts have the same noise); 0 leaves them
-out. The errors are measured against the exact counts; CPU seconds are those of one run. tacit's include its search for a
-plan: every run has a database of its own in memory, which keeps no plan for the next. Prints a table for each batch and draws WORK/peers.png.
+out. The errors are measured against the exact counts; CPU seconds are those of one run. tacit's include the search for
+a plan: every run has a database of its own in memory, which keeps no plan for the next. Prints a table for each batch
+and draws WORK/peers.png.
 
 What each way does with the total of ε = 1:
 
