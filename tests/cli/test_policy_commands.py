@@ -59,6 +59,22 @@ def test_a_unit_is_reached_by_a_key(run: Run) -> None:
     assert tacit.load_policy("keys.toml").tables["lines"].privacy_unit == "order_id -> orders.customer_id"
 
 
+def test_the_guessed_unit_is_the_person_and_not_what_the_person_did(run: Run) -> None:
+    """By its name, and by its keys where no name says so: what has an owner is not the owner."""
+    with duckdb.connect("keys.duckdb") as db:
+        db.execute("CREATE TABLE calls (call_id INTEGER PRIMARY KEY, msisdn_id INTEGER)")
+        db.execute("CREATE TABLE results (call_id INTEGER, value DOUBLE)")
+        db.execute("CREATE TABLE phones (msisdn_id INTEGER PRIMARY KEY, city VARCHAR)")
+    assert run("init", "keys.duckdb").exit_code == 0
+    units = {name: table.privacy_unit for name, table in tacit.load_policy("keys.toml").tables.items()}
+    assert units == {"calls": "msisdn_id", "phones": "msisdn_id", "results": "call_id -> calls.msisdn_id"}
+    with duckdb.connect("names.duckdb") as db:
+        db.execute("CREATE TABLE rides (ride_id INTEGER, bike_id INTEGER, rider_user_id INTEGER)")
+        db.execute("CREATE TABLE repairs (ride_id INTEGER, bike_id INTEGER)")
+    assert run("init", "names.duckdb").exit_code == 0
+    assert tacit.load_policy("names.toml").tables["rides"].privacy_unit == "rider_user_id"
+
+
 def test_files_without_types(run: Run) -> None:
     Path("visits.csv").write_text("person_id,age\n1,33\n2,44\n")
     assert run("init", "visits.csv", "--type", "age=INTEGER", "--range", "visits.age=0:120").exit_code == 0
@@ -251,3 +267,23 @@ def test_a_draft_whose_marks_are_not_replaced_is_refused_line_by_line(run: Run) 
     assert {f"columns.{column}" for column in columns} <= found.keys()
     assert all('still holds "…"' in f["message"] and f["hint"] and f["line"] for f in found.values())
     assert "privacy_unit" in found
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_of_files(run: Run, kind: str) -> None:
+    """A folder is one table; what init writes for it passes check, and an answer comes out."""
+    for year in (2024, 2025):
+        place = Path("loans") / f"year={year}"
+        place.mkdir(parents=True)
+        duckdb.sql(
+            f"COPY (SELECT i AS person_id, i % 9 AS days, 'secret' AS book FROM range(400) r(i)) TO '{place}/a.{kind}'"
+        )
+    options = ("--type", "days=INTEGER", "--type", "person_id=INTEGER") if kind == "csv" else ()
+    done = run("init", "loans", *options, "--range", "loans.days=0:30")
+    assert done.exit_code == 0, done.stderr
+    text = Path("loans.toml").read_text()
+    assert 'privacy_unit = "person_id"' in text and "secret" not in text
+    assert run("check", "loans.toml", "loans").exit_code == 0
+    sql = "SELECT sum(days) AS days FROM loans WHERE book = 'secret'"
+    done = run("answer", "-", "--db", "loans", "--epsilon", "1", "-f", "json", stdin=sql)
+    assert done.exit_code == 0, done.stderr
