@@ -131,10 +131,12 @@ def _toml_message(name: str, text: str, reason: str) -> str:
             f"  {shown}\n  {' ' * (column - 1)}^\n"
             "hint: write a value in its place, such as 0 or 2024-01-31"
         )
+    hint = 'a line reads key = value; text stands in "quotes"'
+    if what == "Cannot overwrite a value":
+        hint = "this name stands above already: keep one line, with everything that is said of it inside its braces"
     return (
         f"{name}, line {line}: not valid TOML: {what[:1].lower()}{what[1:]}\n"
-        f"  {shown}\n  {' ' * (column - 1)}^\n"
-        'hint: a line reads key = value; text stands in "quotes"'
+        f"  {shown}\n  {' ' * (column - 1)}^\nhint: {hint}"
     )
 
 

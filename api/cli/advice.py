@@ -37,19 +37,25 @@ def looks_like_id(name: str) -> bool:
     >>> [name for name in ("patient_id", "userId", "email", "age", "paid", "id", "account_no") if looks_like_id(name)]
     ['patient_id', 'userId', 'email', 'id', 'account_no']
     """
+    name = _plain(name)
     return _ID.search(name) is not None or _ID.search(name.lower()) is not None
+
+
+def _plain(name: str) -> str:
+    """With underscores for what else stands between words: "Member No." is member_no."""
+    return re.sub(r"[^\w]+", "_", name).strip("_")
 
 
 def names_a_person(name: str) -> bool:
     """An id that is more likely a person's than that of a row."""
-    return looks_like_id(name) and name.lower() != "id" and _NO_PERSON.search(name.lower()) is None
+    return looks_like_id(name) and name.lower() != "id" and _NO_PERSON.search(_plain(name).lower()) is None
 
 
 def says_person(name: str) -> bool:
     """An id whose name says so outright.
 
-    >>> [name for name in ("patient_id", "UserId", "call_id", "uid") if says_person(name)]
-    ['patient_id', 'UserId']
+    >>> [name for name in ("patient_id", "UserId", "Member No.", "call_id", "uid") if says_person(name)]
+    ['patient_id', 'UserId', 'Member No.']
     """
     return names_a_person(name) and _PERSON.search(name.lower()) is not None
 

@@ -108,7 +108,7 @@ def policy_text(tables: Sequence[SourceTable], choices: Choices, database: str) 
         f"epsilon = {choices.epsilon:f}" + _pad(f"epsilon = {choices.epsilon:f}", "1 protects well, 10 hardly"),
     ]
     delta = f"delta = {choices.delta}".replace("E", "e")
-    lines.append(delta + _pad(delta, "1e-9 allows Gaussian noise and --discover"))
+    lines.append(delta + _pad(delta, "such as 1e-9 allows --discover, and other noise"))
     spend = f"spend = {choices.spend:f}" if choices.spend is not None else "# spend = 0.1"
     lines.append(spend + _pad(spend, "what a batch costs when nobody says"))
     if choices.ledger is not None:
@@ -148,6 +148,12 @@ def _table(table: SourceTable, choices: Choices) -> list[str]:
         lines += [said + _pad(said, guess)] if fits else [f"# {guess}", said]
         lines += [bound + _pad(bound, meaning)]
     lines.append(f"[tables.{toml_key(table.name)}.columns]")
+    if any((table.name, column.name) in choices.types for column in table.columns):
+        lines += [
+            "# A csv file has no types. Change VARCHAR to INTEGER, DOUBLE, BOOLEAN, DATE",
+            '# or TIMESTAMP; for groups add , values = ["…"], other = true inside the',
+            '# braces, and for sums and averages of numbers , min = "…", max = "…".',
+        ]
     lines += [line for column in table.columns for line in _column(table, column, unit, choices)]
     return lines
 
@@ -170,8 +176,7 @@ def _column(table: SourceTable, column: SourceColumn, unit: str | None, choices:
         low, high = choices.ranges[place]
         return [f"{key} = {{ {', '.join([*typed, f'min = {low}, max = {high}'])} }}"]
     if typed:
-        said = f"{key} = {{ {typed[0]} }}"
-        return [said + (_pad(said, "or INTEGER, DOUBLE, BOOLEAN, DATE, …") if kind == "VARCHAR" else "")]
+        return [f"{key} = {{ {typed[0]} }}"]
     if unit is not None and column.name.lower() == unit.partition("->")[0].strip().lower():
         return []
     shown = kind if len(kind) <= 30 and column.enum is None else kind[:29].partition("(")[0]

@@ -181,6 +181,13 @@ def test_an_error_is_in_percent_or_of_each_query(run: Run) -> None:
     fine(run("answer", "two.sql", *SHOP, "--error", "50%,-", "--size", "400"))
 
 
+def test_an_error_that_cannot_be_promised_says_what_can_be_typed(run: Run) -> None:
+    sql = "SELECT avg(price) FROM orders; SELECT count(*) FROM orders"
+    done = run("explain", "-", *SHOP, "--error", "9", stdin=sql)
+    assert done.exit_code == 2 and "with - in its place, as in --error 50,-" in " ".join(done.stderr.split())
+    fine(run("explain", "-", *SHOP, "--error", "-,9", stdin=sql))
+
+
 def test_public_tables_need_no_price(run: Run) -> None:
     done = fine(run("answer", "-", *SHOP, "-f", "csv", stdin="SELECT item, shelf FROM items ORDER BY shelf"))
     assert done.stdout.splitlines()[1].startswith("rice,1")
@@ -224,9 +231,10 @@ def test_no_word_and_no_number_is_broken(run: Run) -> None:
         (("--error", "5%", "--size", "many"), "'many' is not a number"),
         (("--error", "5,6,7"), "--error has 3 entries for 1 query"),
         (("--error", "-"), "--error promises nothing of any query"),
+        (("--error", "5,6"), "--error 50,10, --error 50,-, or --error 5% with --size 2000,300"),
         (("-f", "exel"), "'--format' / '-f': 'exel' is not one of"),
     ],
 )
 def test_wrong_options_are_said_in_plain_words(run: Run, options: tuple[str, ...], words: str) -> None:
     done = run("answer", "one.sql", "--db", "shop.duckdb", *options)
-    assert done.exit_code == 2 and words in done.stderr
+    assert done.exit_code == 2 and words in " ".join(done.stderr.split())

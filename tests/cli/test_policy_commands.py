@@ -75,6 +75,22 @@ def test_the_guessed_unit_is_the_person_and_not_what_the_person_did(run: Run) ->
     assert tacit.load_policy("names.toml").tables["rides"].privacy_unit == "rider_user_id"
 
 
+def test_a_table_of_nobody_says_so(run: Run) -> None:
+    with duckdb.connect("rows.duckdb") as db:
+        db.execute("CREATE TABLE weather (day DATE, rain DOUBLE)")
+        db.execute('CREATE TABLE gym ("Member No." INTEGER, fee DOUBLE)')
+    done = run("init", "rows.duckdb")
+    assert "weather protects each row" in done.stderr and "guessed: gym protects Member No." in done.stderr
+
+
+def test_a_column_that_is_declared_twice_is_said_to_be(run: Run) -> None:
+    Path("twice.toml").write_text(
+        "[tables.orders.columns]\nprice = { min = 0, max = 9 }\nprice = { not_null = true }\n"
+    )
+    done = run("check", "twice.toml", "shop.duckdb")
+    assert done.exit_code == 1 and "hint: this name stands above already" in done.stdout
+
+
 def test_files_without_types(run: Run) -> None:
     Path("visits.csv").write_text("person_id,age\n1,33\n2,44\n")
     assert run("init", "visits.csv", "--type", "age=INTEGER", "--range", "visits.age=0:120").exit_code == 0
@@ -239,7 +255,8 @@ def test_the_types_of_a_csv_file_are_to_be_decided(run: Run) -> None:
     done = run("init", "visits.csv", "--type", "person_id=INTEGER")
     assert "text until their type says otherwise" in done.stderr
     text = Path("visits.toml").read_text()
-    assert 'age = { type = "VARCHAR" }     # or INTEGER, ' in text and 'person_id = { type = "INTEGER" }\n' in text
+    assert 'age = { type = "VARCHAR" }\n' in text and 'person_id = { type = "INTEGER" }\n' in text
+    assert "Change VARCHAR to INTEGER, DOUBLE, BOOLEAN, DATE" in text
 
 
 def test_a_slip_is_asked_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
