@@ -108,7 +108,7 @@ def policy_text(tables: Sequence[SourceTable], choices: Choices, database: str) 
         f"epsilon = {choices.epsilon:f}" + _pad(f"epsilon = {choices.epsilon:f}", "1 protects well, 10 hardly"),
     ]
     delta = f"delta = {choices.delta}".replace("E", "e")
-    lines.append(delta + _pad(delta, "such as 1e-9 allows --discover, and other noise"))
+    lines.append(delta + _pad(delta, "1e-9 here lets --discover find groups"))
     spend = f"spend = {choices.spend:f}" if choices.spend is not None else "# spend = 0.1"
     lines.append(spend + _pad(spend, "what a batch costs when nobody says"))
     if choices.ledger is not None:
@@ -143,7 +143,7 @@ def _table(table: SourceTable, choices: Choices) -> list[str]:
             "whose presence is hidden"
         )  # fmt: skip
         bound = f"max_rows_per_unit = {choices.rows[table.name]}"
-        meaning = "of more, so many count; noise grows with it"
+        meaning = "rows of each that count; more, more noise"
         fits = len(said + _pad(said, guess)) <= WIDTH
         lines += [said + _pad(said, guess)] if fits else [f"# {guess}", said]
         lines += [bound + _pad(bound, meaning)]
