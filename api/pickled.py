@@ -58,6 +58,7 @@ class Left:
 
 
 CELLS = Left("cells()", "call answers.cells() where the batch was answered, and pickle that frame too")
+CURVE = Left("a curve", "call plan.curve() where the batch was explained, and pickle that frame")
 REALISED = Left("realised", "read con.budget.realised before pickling: then it is kept")
 
 
@@ -86,4 +87,4 @@ class KeptWhatIf:
 
     def curve(self, epsilons: Sequence[Number], rows: NDArray[np.int64]) -> pd.DataFrame:
         """Not kept: each ε is priced anew."""
-        raise left_behind("a curve", "call plan.curve() where the batch was explained, and pickle that frame")
+        CURVE()

@@ -16,23 +16,23 @@ POLICY: dict[str, Any] = {
     "budget": {"epsilon": 5, "delta": 1e-6},
     "tables": {
         "visits": {
-            "columns": {"state": {"values": ["NY", "NJ"], "other": True}, "age": {"min": 0, "max": 99}},
+            "columns": {"state": {"values": ["NY", "NJ"], "other": True}, "age": {"min": 0, "max": 20}},
         }
     },
 }
 BATCH = """
     SELECT state, count(*) AS n, avg(age) AS mean, median(age) AS middle FROM visits GROUP BY ROLLUP (state);
-    SELECT count(*) AS children FROM visits WHERE age < 18;
+    SELECT count(*) AS children FROM visits WHERE age < 9;
     SELECT max(n) AS most FROM (SELECT state, count(*) AS n FROM visits GROUP BY state);
     SELECT 1 + 1 AS two
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def con() -> Any:
     db = duckdb.connect()
     db.execute(
-        "CREATE TABLE visits AS SELECT i % 97 AS age, ['NY', 'NJ', 'CA'][i % 3 + 1] AS state FROM range(900) t(i)"
+        "CREATE TABLE visits AS SELECT i % 20 AS age, ['NY', 'NJ', 'CA'][i % 3 + 1] AS state FROM range(900) t(i)"
     )
     with tacit.connect(db, policy=POLICY) as opened:
         yield opened
@@ -43,7 +43,7 @@ def twins(value: Any) -> list[Any]:
 
 
 def test_answers(con: tacit.Connection) -> None:
-    answers = con.answer(BATCH, epsilon=1)
+    answers = con.answer(BATCH, epsilon=1, plan_seconds=1)
     for twin in twins(answers):
         assert (str(twin), twin.to_json(), twin.cost) == (str(answers), answers.to_json(), answers.cost)
         assert_frame_equal(twin.df(simultaneous=True), answers.df(simultaneous=True))
@@ -59,13 +59,13 @@ def test_answers(con: tacit.Connection) -> None:
 
 
 def test_one_answer_by_itself(con: tacit.Connection) -> None:
-    answer = con.answer(BATCH, epsilon=1)[0]
+    answer = con.answer(BATCH, epsilon=1, plan_seconds=1)[0]
     assert_frame_equal(pickle.loads(pickle.dumps(answer)).df_with_errors, answer.df_with_errors)
 
 
 def test_plans(con: tacit.Connection) -> None:
     con.answer("SELECT count(*) FROM visits", epsilon=0.2)
-    plan = con.explain(BATCH, epsilon=1)
+    plan = con.explain(BATCH, epsilon=1, plan_seconds=1)
     alone = plan.by_query(alone=True)
     for twin in twins(plan):
         assert (twin.text(all=True), twin.to_json(), repr(twin)) == (plan.text(all=True), plan.to_json(), repr(plan))
@@ -80,7 +80,7 @@ def test_plans(con: tacit.Connection) -> None:
 
 
 def test_nothing_that_is_pickled_holds_the_secret_salt(con: tacit.Connection) -> None:
-    answers, plan = con.answer(BATCH, epsilon=1), con.explain(BATCH, epsilon=1)
+    answers, plan = con.answer(BATCH, epsilon=1, plan_seconds=1), con.explain(BATCH, epsilon=1, plan_seconds=1)
     ledger = con._session.access.peek()
     assert ledger is not None
     for value in (answers, answers[0], plan, con.budget):
