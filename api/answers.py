@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_SCREENFUL = 30
-"""Queries that ``repr`` shows."""
 _NO_ROWS = "no rows: the released count is not above zero"
 UNPREDICTED = "chosen by the data: the error is not predicted"
 _FEW_ROWS = "too few rows: any value of the declared range is possible"
@@ -246,10 +244,7 @@ class Answers(Unchanging, Sequence[Answer]):
 
     def __repr__(self) -> str:
         """With the figures, up to a screenful of queries: a prompt that echoes what was just paid for must show it."""
-        shown = self if len(self) <= _SCREENFUL else replace(self, answers=self.answers[:_SCREENFUL])
-        left = len(self) - len(shown)
-        rest = f"\n… and {plural(left, 'query', 'queries')} more: print(answers), answers.df()" if left else ""
-        return f"{self._headline()}\n{answer_frames.table(shown)}{rest}"
+        return f"{self._headline()}\n{answer_frames.screenful(self)}"
 
     def __str__(self) -> str:
         return f"{self._headline()}\n{answer_frames.table(self)}"
