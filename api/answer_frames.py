@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tacit.sql.group_list import LabelList
 from tacit.sql.names import numbered
 from tacit.sql.workload import Key, OuterQuery, Query, Stacked
 
-from .display import MISSING, TOTAL, footnotes, number, query_name, records, text_table, wrapped
+from .display import MISSING, TOTAL, footnotes, number, plural, query_name, records, text_table, wrapped
 
 if TYPE_CHECKING:
     from .answers import Answer, Answers
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _ERRORS = ("stderr", "low", "high")
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _MOST_DIGITS = 6
+_SCREENFUL = 30
+"""Queries that a prompt shows."""
 LEFT = ("query", "group", "column", "note")
 """Columns of words, in the table of all answers."""
 
@@ -131,6 +134,15 @@ def table(answers: Answers) -> str:
         return text_table({"query": figures, **numbers}, left=("query",), headings=headings)
     lines = text_table({"query": figures, **numbers, "note": marks}, left=("query",), headings=headings)
     return "\n".join([lines, *wrapped(notes)])
+
+
+def screenful(answers: Answers) -> str:
+    """``table`` of the first queries, and how many are left."""
+    left = len(answers) - _SCREENFUL
+    if left <= 0:
+        return table(answers)
+    rest = f"… and {plural(left, 'query', 'queries')} more: print(answers), answers.df()"
+    return f"{table(replace(answers, answers=answers.answers[:_SCREENFUL]))}\n{rest}"
 
 
 def _digits(stderr: float) -> int | None:

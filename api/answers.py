@@ -27,6 +27,7 @@ from .discovery import Discovery
 from .display import TEXT, cut_inside, html_table, odds, one_line, paragraph, plain, plural, shortened
 from .figures import ColumnBuilder, Figures
 from .outer_figures import Compute, KeyFrames, outer_figures
+from .pickled import CELLS, Kept, Unchanging
 from .plain_values import plain_values
 from .simultaneous import Simultaneous
 
@@ -43,7 +44,7 @@ _FEW_ROWS = "too few rows: any value of the declared range is possible"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Answer:
+class Answer(Unchanging):
     """One query of the batch, answered."""
 
     query: Query | OuterQuery
@@ -131,8 +132,12 @@ class Answer:
         typed = zip(self.columns, self.types, strict=True)
         return list(zip(*(plain_values(column, type_) for column, (_, type_) in typed), strict=True))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "joint": Kept(self.joint())}
+
     def __repr__(self) -> str:
-        return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>"
+        """With its figures, as a frame has: a prompt that echoes what was just paid for must show it."""
+        return f"<Answer to {shortened(one_line(self.sql), 60)!r}: {len(self.labels)} × {len(self.names)}>\n{self}"
 
     def __str__(self) -> str:
         return self.df.to_string(index=False, max_rows=40)
@@ -143,7 +148,7 @@ class Answer:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Answers(Sequence[Answer]):
+class Answers(Unchanging, Sequence[Answer]):
     """The answers to one batch: one joint release, consistent with itself."""
 
     answers: tuple[Answer, ...]
@@ -234,14 +239,21 @@ class Answers(Sequence[Answer]):
         """
         return self.histogram()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "histogram": CELLS}
+
     def __repr__(self) -> str:
+        """With the figures, up to a screenful of queries: a prompt that echoes what was just paid for must show it."""
+        return f"{self._headline()}\n{answer_frames.screenful(self)}"
+
+    def __str__(self) -> str:
+        return f"{self._headline()}\n{answer_frames.table(self)}"
+
+    def _headline(self) -> str:
         return (
             f"<Answers to {plural(len(self), 'query', 'queries')}: {show(Amount(self.epsilon, self.delta))}, "
             f"strategy={self.strategy}, charged ε={self.cost.epsilon:f}>"
         )
-
-    def __str__(self) -> str:
-        return f"{self!r}\n{answer_frames.table(self)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in plain values that JSON can carry: exact decimals as text, ``None`` for what is missing."""

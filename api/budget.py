@@ -21,19 +21,23 @@ from tacit.sql.scan import Scan
 from .binding import PolicyTerms
 from .display import html_table, plain
 from .errors import LedgerError, PolicyError
+from .pickled import REALISED
 from .policy import Cap, check_analyst_deltas
 from .questions import question
 
 _NO_POLICY = PolicyTerms(trust_schema=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Account:
     """A cap, what was spent of it, and what is left."""
 
     cap: Amount
     spent: Amount
     left: Amount
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
 
     def __str__(self) -> str:
         return f"spent {show(self.spent)} of {show(self.cap)}; left {show(self.left)}"
@@ -47,7 +51,7 @@ class Account:
         return accounts_html({"budget": self})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Budget(Account):
     """The whole budget as this connection sees it, and each analyst's part in it.
 
@@ -68,6 +72,9 @@ class Budget(Account):
         looked at.
         """
         return self.compose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "compose": REALISED}
 
     def to_dict(self) -> dict[str, Any]:
         """The amounts as exact decimals in text, those of each analyst among them."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, get_type_hints
 
 from tacit.engine import to_epsilon
 from tacit.sql import Catalog
@@ -24,7 +24,7 @@ from .answers import Answers
 from .budget import Budget
 from .cursor import Cursor
 from .discovery import Discovery
-from .display import html_table
+from .display import html_table, shortened
 from .errors import Error, InterfaceError, InternalError, OperationalError
 from .explain import Plan
 from .request import Ask, Batch, Number, Params, ask
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while the main thread waits for it."""
+_LINE = 80
+"""Characters of a line in a terminal."""
 P = ParamSpec("P")
 T = TypeVar("T")
 C = TypeVar("C", bound="Connection")
@@ -90,6 +92,9 @@ class Connection:
         self._spend = spend
         self._lock = threading.RLock()
         self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a connection cannot be pickled or copied: call tacit.connect where it is needed")
 
     @takes(ask)
     def explain(self, ask: Ask) -> Plan:
@@ -225,6 +230,18 @@ class Connection:
         number = len(self._session.schema.tables)
         state = "closed" if self._closed else f"{number} table{'s' if number != 1 else ''}"
         return f"<tacit.Connection: {state}{f', analyst {self.analyst}' if self.analyst else ''}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython's prompt: the tables with whose presence is hidden, and the budget."""
+        lines = [repr(self)]
+        with self._lock:
+            if not self._closed:
+                for table in self._session.catalog.tables:
+                    hidden = "public" if table.public else f"unit: {table.privacy_unit or 'each row'}"
+                    names = ", ".join(column.name for column in table.columns)
+                    lines.append(shortened(f"  {table.name} ({hidden}): {names}", _LINE))
+                lines.append(f"  {str(self.budget).replace(chr(10), chr(10) + '  ')}")
+        printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
         with self._lock:

@@ -78,7 +78,9 @@ def of_queries(targets: Targets, count: int) -> Sequence[float | None]:
         return [targets.get(i) for i in range(count)]
     if isinstance(targets, tuple):
         if len(targets) != count:
-            raise PrivacyParameterError(f"error= has {len(targets)} entries for {count} queries\n{_EXAMPLE}")
+            raise PrivacyParameterError(
+                f"error= has {len(targets)} entries for {count} {'query' if count == 1 else 'queries'}\n{_EXAMPLE}"
+            )
         return targets
     return [targets] * count
 

@@ -38,6 +38,7 @@ from .compiled_batch import CompiledBatch
 from .display import TEXT, cut_inside, html_table, one_line, paragraph, plain, plural, records
 from .error_targets import in_words
 from .errors import ProgrammingError
+from .pickled import KeptWhatIf, Unchanging
 from .pricing import Pricer, Purchase
 from .releases import total
 from .request import Ask, Number
@@ -58,7 +59,7 @@ _INNER_NOTE = "released; the answer is computed from it"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Plan:
+class Plan(Unchanging):
     """What ``answer`` would do and how exact it would be; computed without a private row, free to look at.
 
     ``stderr`` and ``half_width`` are those of the answer: what was released before and what would be bought, combined.
@@ -110,7 +111,7 @@ class Plan:
     """Whose presence is hidden, by table: the column of the unit, or nothing where every row is one."""
     peaks: Floats | None = None
     """Per row of the workload, the most that one row of the data can add to it."""
-    what_if: WhatIf | None = None
+    what_if: WhatIf | KeptWhatIf | None = None
     """What can be asked about other budgets, and about queries alone."""
 
     @property
@@ -352,6 +353,10 @@ class Plan:
         sums = "sum" if "sum(" in query.sql.lower() else "figure"
         return ["count" if row >= 0 and self.peaks[row] == 1 else sums for row in rows]
 
+    def __getstate__(self) -> dict[str, Any]:
+        what_if = self.what_if.kept() if isinstance(self.what_if, WhatIf) else self.what_if
+        return {**self.__dict__, "what_if": what_if, "cells": range(len(self.cells))}
+
     def __repr__(self) -> str:
         return (
             f"<Plan for {plural(len(self.queries), 'query', 'queries')} over {len(self.cells)} cells: "
@@ -360,6 +365,9 @@ class Plan:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # IPython's prompt
 
     def _repr_html_(self) -> str:
         table = html_table(plan_text.columns(self), left=("query", "note")) if self.strategy else ""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from . import answer_frames
 from .display import TOTAL, cut_inside, number, odds, one_line, percent, query_name
 from .errors import InterfaceError, ProgrammingError
+from .pickled import KeptWhatIf, left_behind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -396,13 +397,16 @@ def _heat(
 
 def _listed(plan: Plan) -> tuple[Any, list[str], list[str]]:
     """(the plan of the first table whose cells are listed, labels of its rows, labels of its cells)."""
-    parts: Sequence[Any] = () if plan.what_if is None else plan.what_if.whole.plan.parts
+    what_if = plan.what_if
+    if isinstance(what_if, KeptWhatIf):
+        raise left_behind("this picture", "draw it where the batch was explained")
+    parts: Sequence[Any] = () if what_if is None else what_if.whole.plan.parts
     listed = [(k, part) for k, part in enumerate(parts) if hasattr(part, "lattice")]
     if not listed:
         raise ProgrammingError("this batch has no table whose cells are listed, so there is no matrix to draw")
     place, part = listed[0]
-    assert plan.what_if is not None
-    scan = plan.what_if.whole.batch.scans[place]
+    assert what_if is not None
+    scan = what_if.whole.batch.scans[place]
     frame = plan.figures()
     of_row: Mapping[int, str] = {
         int(row): f"{query}{f': {group}' if group else ''} {column}"

@@ -19,7 +19,7 @@ from typing import Any
 from tacit.sql import Limits
 
 from .errors import PolicyError
-from .policy_section import Section, is_integer, kind, policy_error, show
+from .policy_section import PLACEHOLDER, Section, is_integer, kind, policy_error, show
 from .policy_server import ServerPolicy, read_server
 from .policy_table import TablePolicy, read_table
 
@@ -125,10 +125,18 @@ def _toml_message(name: str, text: str, reason: str) -> str:
     line, column = (int(place[1]), int(place[2])) if place else (len(lines), len(lines[-1]) + 1)
     shown = lines[line - 1] if line <= len(lines) else ""
     what = reason.split(" (at ")[0]
+    if PLACEHOLDER in shown[column - 1 : column + 1]:
+        return (
+            f"{name}, line {line}: {PLACEHOLDER} is the mark of what is to be written\n"
+            f"  {shown}\n  {' ' * (column - 1)}^\n"
+            "hint: write a value in its place, such as 0 or 2024-01-31"
+        )
+    hint = 'a line reads key = value; text stands in "quotes"'
+    if what == "Cannot overwrite a value":
+        hint = "this name stands above already: keep one line, with everything that is said of it inside its braces"
     return (
         f"{name}, line {line}: not valid TOML: {what[:1].lower()}{what[1:]}\n"
-        f"  {shown}\n  {' ' * (column - 1)}^\n"
-        'hint: a line reads key = value; text stands in "quotes"'
+        f"  {shown}\n  {' ' * (column - 1)}^\nhint: {hint}"
     )
 
 

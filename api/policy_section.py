@@ -14,6 +14,15 @@ from tacit.sql.names import folded
 
 from .errors import PolicyError, PrivacyParameterError
 
+PLACEHOLDER = "…"
+"""What stands in a draft where the owner is to write something. It is no value of anything."""
+_TO_WRITE = {
+    "values": 'list the values that GROUP BY may show, such as values = ["a", "b"]',
+    "min": "write the least value, such as min = 0 or min = 2024-01-01",
+    "max": "write the largest value, such as max = 120 or max = 2024-12-31",
+    "privacy_unit": 'name the column that tells whose a row is, such as privacy_unit = "patient_id"',
+}
+
 
 def policy_error(origin: str, path: str, what: str, instead: str) -> PolicyError:
     """One sentence that names the key, and what to write instead."""
@@ -53,6 +62,9 @@ class Section(Place):
                 self.refuse(str(key), "is not a name", "keys of a policy are strings")
             if allowed is not None and key not in allowed:
                 self.refuse(key, "is not a key that tacit knows", suggestion(key, allowed))
+            if _is_unfilled(raw[key]):
+                instead = _TO_WRITE.get(key, "write a value in its place, or take the line out")
+                self.refuse(key, f'still holds "{PLACEHOLDER}", the mark of what is to be written', instead)
 
     def __contains__(self, key: str) -> bool:
         return key in self.entries
@@ -91,6 +103,10 @@ class Section(Place):
             return to_delta(value)
         except PrivacyParameterError:
             self.refuse(key, f"must be a number from 0 to below 1, not {show(value)}", "write delta = 1e-9")
+
+
+def _is_unfilled(value: object) -> bool:
+    return value == PLACEHOLDER or (isinstance(value, (list, tuple)) and PLACEHOLDER in value)
 
 
 def suggestion(name: str, names: Collection[str]) -> str:

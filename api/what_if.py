@@ -14,6 +14,7 @@ from tacit.sql.present import rows_used
 
 from .combine import combine
 from .errors import Error
+from .pickled import KeptWhatIf
 from .pricing import Pricer, Purchase
 from .request import Ask, Number
 from .reuse import Decision, least_that_reaches
@@ -57,6 +58,10 @@ class WhatIf:
         decision = self.decision
         told = tuple(release for release in decision.used if release not in decision.read)
         return combine(told, self.whole.batch, partial=True) if told else None
+
+    def kept(self) -> KeptWhatIf:
+        """What of it can be pickled."""
+        return KeptWhatIf(self.predicted, self.released(), dict(self._alone))
 
     def curve(self, epsilons: Sequence[Number], rows: NDArray[np.int64]) -> pd.DataFrame:
         """The half-widths of some rows of the workload that each ε buys."""

@@ -19,6 +19,7 @@ from .discovery import Discovery
 from .errors import NotSupportedError, OperationalError, ProgrammingError
 from .explain import Plan
 from .figures import Figures
+from .pickled import CURVE
 from .request import Number
 
 Floats = NDArray[np.float64]
@@ -44,6 +45,9 @@ class RemoteAnswer(Answer):
     """One query of the batch, answered by a server."""
 
     query: RemoteQuery  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
 
     @property
     def types(self) -> tuple[tuple[str, str], ...]:
@@ -72,6 +76,9 @@ class RemotePlan(Plan):
         if size is not None:
             raise _not_remote("size=")
         return self.frame.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "ask_curve": None if self.ask_curve is None else CURVE}
 
     @property
     def other_groups(self) -> bool:

@@ -68,7 +68,7 @@ class Known:
 
     makers: dict[str, set[Maker]] = field(default_factory=lambda: defaultdict(set))
     texts: dict[str, list[tuple[Function, ast.expr]]] = field(default_factory=lambda: defaultdict(list))
-    """What functions that return a text return."""
+    """What functions that return a text return; those whose name begins with _ under the name of their file too."""
 
 
 def _functions(path: Path, known: Known) -> list[Function]:
@@ -82,18 +82,20 @@ def _functions(path: Path, known: Known) -> list[Function]:
     }
     of_policy = path.name.startswith(("policy", "unit_path"))
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    functions = [Function(node, constants, of_policy, known) for node in nodes]
+    functions = [Function(node, constants, of_policy, known, str(path)) for node in nodes]
     outside = [
         node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
-    return [*functions, Function(ast.Module(outside, []), constants, of_policy, known)]
+    return [*functions, Function(ast.Module(outside, []), constants, of_policy, known, str(path))]
 
 
 class Function:
     """One function of the source, or what a file has outside of functions."""
 
-    def __init__(self, node: Any, constants: dict[str, list[ast.expr]], of_policy: bool, known: Known) -> None:
-        self.known, self.of_policy = known, of_policy
+    def __init__(
+        self, node: Any, constants: dict[str, list[ast.expr]], of_policy: bool, known: Known, home: str
+    ) -> None:
+        self.known, self.of_policy, self.home = known, of_policy, home
         self.name = getattr(node, "name", "")
         arguments = [argument.arg for argument in node.args.args] if self.name else []
         self.parameters = [name for name in arguments if name != "self"]
@@ -106,7 +108,11 @@ class Function:
                 self.values[name] = [*(self.values.get(name, []) if name not in constants else []), part.value]
         if getattr(getattr(node, "returns", None), "id", "") == "str":
             returned = [part.value for part in inside if isinstance(part, ast.Return) and part.value is not None]
-            known.texts[self.name] += [(self, value) for value in returned]
+            known.texts[self._key(self.name)] += [(self, value) for value in returned]
+
+    def _key(self, name: str) -> str:
+        """A function that is private to its file has namesakes in others."""
+        return f"{self.home} {name}" if name.startswith("_") else name
 
     def find_makers(self) -> None:
         """Whether it passes a message of its caller on."""
@@ -168,8 +174,8 @@ class Function:
             found = [text for part in node.values for text in self._texts(part, depth + 1)]
         elif isinstance(node, ast.Name) and node.id in self.values:
             found = [text for value in self.values[node.id] for text in self._texts(value, depth + 1)]
-        elif isinstance(node, ast.Call) and _called(node) in self.known.texts:
-            returned = self.known.texts[_called(node)]
+        elif isinstance(node, ast.Call) and self._key(_called(node)) in self.known.texts:
+            returned = self.known.texts[self._key(_called(node))]
             found = [text for function, value in returned for text in function._texts(value, depth + 1)]
         return list(dict.fromkeys(found))[:_MOST]
 

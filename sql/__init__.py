@@ -4,6 +4,7 @@ The files in the order in which a batch meets them:
 
     parse, statement            the text cut into statements; spans and errors
     query, select               a statement, and one SELECT of it
+    probe                       a statement that asks for the columns of a table and for no row
     outer, public               what a statement computes from released frames and public tables
     from_clause, level, joins   which rows it reads, under which names (relation: the result)
     unit_rows, subqueries       tables of one row for each unit; IN and EXISTS (derived: what is handed over)

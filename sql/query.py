@@ -10,6 +10,7 @@ from .from_clause import RelationReader
 from .name_reader import Kind, unwrapped
 from .outer import is_plain, read_outer
 from .present import is_number
+from .probe import without_rows
 from .select import read_select
 from .statement import Statement
 from .workload import (
@@ -38,6 +39,8 @@ def read_query(batch: BatchReader, statement: Statement) -> Query | OuterQuery:
         )
     reader = RelationReader(batch, statement)
     if isinstance(tree, exp.Select):
+        if (probe := without_rows(reader, tree)) is not None:
+            return read_outer(batch, statement, reader, probe)
         if _is_outer(reader, tree):
             return read_outer(batch, statement, reader, tree)
         return read_select(batch, statement, reader, tree)

@@ -19,6 +19,10 @@ _ID = re.compile(
     r"(^|_)(id|ids|uuid|guid|ssn|nhs|mrn|pid|uid|key|email|mail|phone|passport)$|[a-z](Id|ID)$|^id_|_(no|nr|num)$"
 )
 _NO_PERSON = re.compile(r"^(row|rowid|visit|order|event|session|log|line|item|record|entry|trip)_?(id|no|nr|key)?$")
+_PERSON = re.compile(
+    r"person|patient|customer|client|user|member|employee|worker|student|pupil|teacher|citizen|subject|participant|"
+    r"respondent|household|resident|tenant|guest|passenger|driver|player|voter|donor|reader|borrower|subscriber|owner"
+)
 LARGE_EPSILON = Decimal(10)
 """e^10 is 22,000: so many times likelier may an output become by one person."""
 LARGE_DELTA = Decimal("1e-4")
@@ -33,12 +37,27 @@ def looks_like_id(name: str) -> bool:
     >>> [name for name in ("patient_id", "userId", "email", "age", "paid", "id", "account_no") if looks_like_id(name)]
     ['patient_id', 'userId', 'email', 'id', 'account_no']
     """
+    name = _plain(name)
     return _ID.search(name) is not None or _ID.search(name.lower()) is not None
+
+
+def _plain(name: str) -> str:
+    """With underscores for what else stands between words: "Member No." is member_no."""
+    return re.sub(r"[^\w]+", "_", name).strip("_")
 
 
 def names_a_person(name: str) -> bool:
     """An id that is more likely a person's than that of a row."""
-    return looks_like_id(name) and name.lower() != "id" and _NO_PERSON.search(name.lower()) is None
+    return looks_like_id(name) and name.lower() != "id" and _NO_PERSON.search(_plain(name).lower()) is None
+
+
+def says_person(name: str) -> bool:
+    """An id whose name says so outright.
+
+    >>> [name for name in ("patient_id", "UserId", "Member No.", "call_id", "uid") if says_person(name)]
+    ['patient_id', 'UserId', 'Member No.']
+    """
+    return names_a_person(name) and _PERSON.search(name.lower()) is not None
 
 
 def advice(policy: Policy, catalog: Catalog, text: str, raw: dict[str, Any]) -> Iterator[Finding]:

@@ -20,7 +20,6 @@ from .shared_options import (
     Delta,
     Discover,
     Epsilon,
-    Error,
     FileFormat,
     Format,
     PlanSeconds,
@@ -28,19 +27,15 @@ from .shared_options import (
     Quiet,
     Sql,
     Strategy,
-    number,
 )
 from .tables import answer_tables
+from .targets import Error, ShownSize, Size, sizes_for
 from .terminal import WIDTH, Notes, console
 
 if TYPE_CHECKING:
     from tacit import Answers, Connection, Plan
 
 _MORE = "more: --all explains, --format csv has every figure"
-
-
-def _size(text: str) -> float | str:
-    return text if text == "released" else float(number(text))
 
 
 OutputFile = Annotated[
@@ -62,10 +57,7 @@ def explain(
     strategy: Strategy = None,
     plan_seconds: PlanSeconds = None,
     all_: Annotated[bool, typer.Option("--all", help="Everything: each query, the alternatives, the gap.")] = False,
-    size: Annotated[
-        Any,
-        typer.Option(parser=_size, metavar="N", help="How large answers are, for relative errors; or: released."),
-    ] = None,
+    size: ShownSize = None,
     format_: FileFormat = None,
     output: OutputFile = None,
     quiet: Quiet = False,
@@ -78,15 +70,17 @@ def explain(
     Example:
       tacit explain report.sql --db clinic.duckdb --epsilon 0.5
       tacit explain report.sql --db clinic.duckdb --error 10
+      tacit explain report.sql --db clinic.duckdb --error 5% --size 2000
     """
     say, how = Notes(quiet), format_for(format_, output)
-    batch = read_sql(sql)
+    batch, sizes = read_sql(sql), sizes_for(error, size, shown=True)
     with Output(output, how) as out, connected(db, policy, analyst, say) as con:
         plan = con.explain(
             batch,
             epsilon=epsilon,
             delta=delta,
             error=error,
+            sizes=sizes,
             confidence=confidence,
             discover=discover,
             strategy=strategy,
@@ -105,6 +99,7 @@ def answer(
     epsilon: Epsilon = None,
     delta: Delta = None,
     error: Error = None,
+    size: Size = None,
     confidence: Confidence = 0.95,
     analyst: Analyst = None,
     discover: Discover = False,
@@ -130,13 +125,14 @@ def answer(
       echo "SELECT count(*) FROM visits" | tacit answer - --epsilon 0.1
     """
     say, how = Notes(quiet), format_for(format_, output)
-    batch = read_sql(sql)
+    batch, sizes = read_sql(sql), sizes_for(error, size, shown=False)
     with Output(output, how) as out, connected(db, policy, analyst, say) as con:
         answers = con.answer(
             batch,
             epsilon=epsilon,
             delta=delta,
             error=error,
+            sizes=sizes,
             confidence=confidence,
             discover=discover,
             strategy=strategy,
@@ -186,7 +182,7 @@ def cost_line(con: Connection, answers: Answers) -> str:
     return f"{paid}; left ε={left.epsilon:f}, δ={float(left.delta):g}"
 
 
-def plan_text(plan: Plan, *, everything: bool = False, size: float | str | None = None) -> str:
+def plan_text(plan: Plan, *, everything: bool = False, size: Any = None) -> str:
     """A plan in words: first the sentence that an analyst needs."""
     from tacit.plan_text import HINT
 

@@ -118,7 +118,7 @@ def show(
         with Output(None, how) as out:
             out.write(frame_bytes(log, how))
         return
-    table = new_table(["", "at", "what", "analyst", "ε", "δ", "of"], left=4)
+    table = new_table(["", "at", "what", "analyst", "ε", "δ", "of entry"], left=4)
     rows: Any = log.itertuples(index=False)
     for row in rows:
         refers = str(row.refers).replace("<NA>", "")

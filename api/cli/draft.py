@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from .advice import looks_like_id, names_a_person, toml_key, toml_text
+from .advice import looks_like_id, names_a_person, says_person, toml_key, toml_text
 from .terminal import WIDTH
 
 if TYPE_CHECKING:
@@ -51,15 +51,9 @@ def guessed_units(tables: Sequence[SourceTable], column: str | None = None) -> d
     stored = [table for table in tables if not table.view]
     holds = {t.name: {c.name.lower(): c.name for c in t.columns} for t in stored}
     if column is None:
-        ids: dict[str, int] = {}
-        for table in stored:
-            for c in table.columns:
-                if names_a_person(c.name):
-                    own = any(c.name in other.primary_key for other in stored)
-                    ids[c.name.lower()] = ids.get(c.name.lower(), 0) + 2 + own
-        if not ids:
+        column = _person(stored)
+        if column is None:
             return {}
-        column = max(ids, key=lambda name: (ids[name], -list(ids).index(name)))
     units = {name: names[column.lower()] for name, names in holds.items() if column.lower() in names}
     for table in stored:
         if table.name in units:
@@ -73,6 +67,24 @@ def guessed_units(tables: Sequence[SourceTable], column: str | None = None) -> d
     return units
 
 
+def _person(tables: Sequence[SourceTable]) -> str | None:
+    """The id that most likely names a person: by its own name first, then by how many tables hold it.
+
+    The key of a table that also holds the key of another belongs to that other: a call has a caller, and hiding the
+    call would not hide who calls.
+    """
+    keys = {table.primary_key[0].lower(): table for table in tables if len(table.primary_key) == 1}
+    ids: dict[str, tuple[bool, bool, int]] = {}
+    for table in tables:
+        for column in table.columns:
+            name = column.name.lower()
+            if names_a_person(column.name):
+                own = keys.get(name)
+                above = own is None or not any(c.name.lower() in keys.keys() - {name} for c in own.columns)
+                ids[name] = says_person(column.name), above, ids.get(name, (False, False, 0))[2] + 2 + (own is not None)
+    return max(ids, key=lambda name: (ids[name], -list(ids).index(name))) if ids else None
+
+
 def guessed_rows(table: SourceTable, unit: str) -> int:
     """One where the schema says that a unit has one row; else a common choice, which the owner must judge."""
     return 1 if table.primary_key == (unit,) else 4
@@ -81,8 +93,10 @@ def guessed_rows(table: SourceTable, unit: str) -> int:
 def policy_text(tables: Sequence[SourceTable], choices: Choices, database: str) -> str:
     """The policy as TOML, with a comment on everything that is to be decided."""
     lines = [
-        f"# Policy of {database}, drafted by `tacit init` from the schema alone.",
-        "# Check every line: what is declared here is public.",
+        f"# Policy of {database}",
+        "# Drafted by `tacit init` from the schema alone. Check every line: what is",
+        "# declared here is public. Where a line that you take the # from says",
+        '# "…", write your own value: no "…" is accepted.',
         "",
     ]
     if choices.trust_schema:
@@ -94,7 +108,7 @@ def policy_text(tables: Sequence[SourceTable], choices: Choices, database: str) 
         f"epsilon = {choices.epsilon:f}" + _pad(f"epsilon = {choices.epsilon:f}", "1 protects well, 10 hardly"),
     ]
     delta = f"delta = {choices.delta}".replace("E", "e")
-    lines.append(delta + _pad(delta, "1e-9 allows Gaussian noise and --discover"))
+    lines.append(delta + _pad(delta, "1e-9 here lets --discover find groups"))
     spend = f"spend = {choices.spend:f}" if choices.spend is not None else "# spend = 0.1"
     lines.append(spend + _pad(spend, "what a batch costs when nobody says"))
     if choices.ledger is not None:
@@ -129,9 +143,17 @@ def _table(table: SourceTable, choices: Choices) -> list[str]:
             "whose presence is hidden"
         )  # fmt: skip
         bound = f"max_rows_per_unit = {choices.rows[table.name]}"
-        meaning = "of more, so many count; noise grows with it"
-        lines += [said + _pad(said, guess), bound + _pad(bound, meaning)]
+        meaning = "rows of each that count; more, more noise"
+        fits = len(said + _pad(said, guess)) <= WIDTH
+        lines += [said + _pad(said, guess)] if fits else [f"# {guess}", said]
+        lines += [bound + _pad(bound, meaning)]
     lines.append(f"[tables.{toml_key(table.name)}.columns]")
+    if any((table.name, column.name) in choices.types for column in table.columns):
+        lines += [
+            "# A csv file has no types. Change VARCHAR to INTEGER, DOUBLE, BOOLEAN, DATE",
+            '# or TIMESTAMP; for groups add , values = ["…"], other = true inside the',
+            '# braces, and for sums and averages of numbers , min = "…", max = "…".',
+        ]
     lines += [line for column in table.columns for line in _column(table, column, unit, choices)]
     return lines
 
@@ -154,8 +176,7 @@ def _column(table: SourceTable, column: SourceColumn, unit: str | None, choices:
         low, high = choices.ranges[place]
         return [f"{key} = {{ {', '.join([*typed, f'min = {low}, max = {high}'])} }}"]
     if typed:
-        said = f"{key} = {{ {typed[0]} }}"
-        return [said + (_pad(said, "or INTEGER, DOUBLE, BOOLEAN, DATE, …") if kind == "VARCHAR" else "")]
+        return [f"{key} = {{ {typed[0]} }}"]
     if unit is not None and column.name.lower() == unit.partition("->")[0].strip().lower():
         return []
     shown = kind if len(kind) <= 30 and column.enum is None else kind[:29].partition("(")[0]
@@ -168,12 +189,18 @@ def _column(table: SourceTable, column: SourceColumn, unit: str | None, choices:
     if kind == "BOOLEAN":
         return [f"# {key}: {shown}, needs nothing"]
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
-        return [f"# {key} = {{ min = 2024-01-01, max = 2025-12-31 }}" + f"   # {shown}"]
+        return _remarked(f'# {key} = {{ min = "…", max = "…" }}', f"{shown}: such as 2024-01-31")
     if any(kind.startswith(("U" + n, n)) or kind.endswith("INT") for n in _NUMBERS):
-        return [f"# {key} = {{ min = …, max = … }}   # {shown}: SUM, AVG, quantiles, groups"]
+        return _remarked(f'# {key} = {{ min = "…", max = "…" }}', f"{shown}: SUM, AVG, groups")
     if kind.startswith(("VARCHAR", "TEXT", "CHAR", "ENUM")):
-        return [f'# {key} = {{ values = ["…"], other = true }}   # {shown}: for groups']
+        return _remarked(f'# {key} = {{ values = ["…"], other = true }}', f"{shown}: for groups")
     return [f"# {key}: {shown}"]
+
+
+def _remarked(line: str, remark: str) -> list[str]:
+    """A line with its remark behind it, or above it where both do not fit."""
+    whole = f"{line}   # {remark}"
+    return [whole] if len(whole) <= WIDTH else [f"# {remark}", line]
 
 
 def toml_value(text: str) -> str:

@@ -50,6 +50,11 @@ _PHRASES = (
     (r"tacit\.ledger\.raise_cap", "tacit ledger raise"),
     (r"con\.discover\(…, epsilon=…, delta=…\)", "--discover, with a larger --epsilon or --delta"),
     (r"connect without analyst=", "leave --analyst out"),
+    (r"with error=\{0: 50\} for the others", "with - in its place, as in --error 50,-"),
+    (
+        r"error=\[50, 10\], error=\{0: 50\}, or error=\"5%\" with sizes=\[2000, 300\]",
+        "--error 50,10, --error 50,-, or --error 5% with --size 2000,300",
+    ),
     (r"connect\(…, policy=…\)", "--policy FILE"),
 )
 """What the Python interface advises, and what does the same on the command line."""

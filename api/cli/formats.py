@@ -156,7 +156,7 @@ def _parquet(table: pd.DataFrame) -> bytes:
         return path.read_bytes()
 
 
-def plan_bytes(plan: Plan, how: Format, size: float | str | None = None) -> bytes:
+def plan_bytes(plan: Plan, how: Format, size: Any = None) -> bytes:
     """A plan for other programs: json has all of it, the other formats its figures."""
     if how is Format.json:
         return _json(plan.to_dict())

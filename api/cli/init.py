@@ -125,6 +125,11 @@ def init(
         for name in sorted(choices.guessed) if not quiet else ():
             bound = f"at most {choices.rows[name]} row{'s' * (choices.rows[name] != 1)} of each"
             screen.print(Text(f"  guessed: {name} protects {choices.units[name]}, {bound}"))
+        for table in tables if not quiet else ():
+            if not table.view and table.name not in choices.public and table.name not in choices.units:
+                screen.print(
+                    Text(f"  to decide: {table.name} protects each row; --unit COLUMN if people can have several")
+                )
         if any(kind == "VARCHAR" for kind in choices.types.values()) and not quiet:
             screen.print(Text("  to decide: columns of a csv file are text until their type says otherwise"))
         say(f"Next: read it, then tacit check {place} {_shown(db)}; tacit shell {_shown(db)}")

@@ -59,12 +59,6 @@ Delta = Annotated[
     Decimal | None,
     typer.Option(parser=number, metavar="δ", help="Above 0, Gaussian noise may be used; 0 unless said."),
 ]
-Error = Annotated[
-    float | None,
-    typer.Option(
-        parser=real, metavar="±", help="In place of --epsilon: the least ε that keeps every figure this close."
-    ),
-]
 Confidence = Annotated[float, typer.Option(parser=real, metavar="P", help="How sure the intervals are.")]
 Discover = Annotated[bool, typer.Option("--discover", help="Buy the groups and ranges that nobody declared.")]
 Strategy = Annotated[str | None, typer.Option(metavar="NAME", help="Force one by name; see `tacit strategies`.")]

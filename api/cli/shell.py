@@ -30,7 +30,9 @@ def shell(
         Decimal | None, typer.Option(parser=number, metavar="ε", help="Spend this on each entry, without asking.")
     ] = None,
     delta: Delta = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend the policy's spend without asking.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Spend without asking: the policy's spend, or 0.1 where it states none.")
+    ] = False,
     how: OutputFormat = Format.table,
     quiet: Quiet = False,
 ) -> None:

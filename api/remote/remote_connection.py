@@ -108,6 +108,10 @@ class RemoteConnection(Connection):
         state = "closed" if self._closed else self._transport.address
         return f"<tacit.Connection: {state}, {self.role} {self._analyst}>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython's prompt."""
+        printer.text(repr(self) + ("" if self._closed else f"\n  {self.budget}"))
+
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>" + ("" if self._closed else self.budget._repr_html_())
 

@@ -300,3 +300,31 @@ def test_a_computed_key_goes_by_its_name_in_the_select(con: Connection) -> None:
     )
     assert named.labels == ("half=0", "half=1", "half=2", "half=NULL")
     assert bare.labels[0] == f"{bare.names[0]}=0"
+
+
+class Printer:
+    """The part of IPython's printer that is called."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def text(self, text: str) -> None:
+        self.said += text
+
+
+def test_prompts_show_figures_and_budgets(con: Connection) -> None:
+    """What a prompt echoes: Python's is ``repr``, IPython's ``_repr_pretty_`` where there is one."""
+    answers = con.answer("SELECT count(*) AS n FROM visits", epsilon=0.1)
+    figure = f"{answers[0].df['n'][0]:,.0f}"
+    assert figure in repr(answers) and repr(answers) == str(answers)
+    assert answers[0].df.to_string(index=False) in repr(answers[0])
+    assert repr(con.budget) == f"<Budget: {con.budget}>"
+    for shown, words in ((con, str(con.budget)), (con.explain("SELECT count(*) FROM visits", epsilon=0.1), "already")):
+        printer = Printer()
+        shown._repr_pretty_(printer, False)
+        assert words in printer.said and max(map(len, printer.said.splitlines())) <= 100
+
+
+def test_a_long_release_is_cut_at_the_prompt_and_not_in_print(con: Connection) -> None:
+    answers = con.answer([f"SELECT count(*) FROM visits WHERE age < {i}" for i in range(40)], epsilon=0.1)
+    assert "… and 10 queries more" in repr(answers) and "39: " in str(answers) and "39: " not in repr(answers)

@@ -254,6 +254,13 @@ def test_open_connection_to_a_file(clinic: Path) -> None:
 
 def test_a_budget_does_not_carry_the_secret_of_its_ledger(con: Connection) -> None:
     con.answer("SELECT count(*) FROM visits", epsilon=0.1)
-    for copied in (pickle.dumps, copy.deepcopy):
-        with pytest.raises(TypeError, match="its salt is secret"):
-            copied(con.budget)
+    ledger = con._session.access.peek()
+    assert ledger is not None and len(ledger.salt) >= 16
+    with pytest.raises(TypeError, match="its salt is secret"):
+        pickle.dumps(ledger)
+    budget = con.budget
+    for copied in (pickle.loads(pickle.dumps(budget)), copy.deepcopy(budget)):
+        assert ledger.salt not in pickle.dumps(copied) and ledger.salt.hex().encode() not in pickle.dumps(copied)
+        assert (copied.cap, copied.spent, copied.left) == (budget.cap, budget.spent, budget.left)
+        with pytest.raises(tacit.NotSupportedError, match=r"hint: read con\.budget\.realised before"):
+            copied.realised  # noqa: B018

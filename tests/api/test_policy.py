@@ -111,6 +111,12 @@ BAD = [
     (("limits", {"statments": 3}), "limits.statments", "did you mean statements?"),
     (("limits", {"statements": 0}), "limits.statements", "statements = 1000"),
     (("tables", "visitz", {}), "tables.visitz", "did you mean visits?"),
+    ((*COLUMNS, "state", {"values": ["…"], "other": True}), "state.values", 'values = ["a", "b"]'),
+    ((*COLUMNS, "state", {"values": ["NY", "…"]}), "state.values", 'values = ["a", "b"]'),
+    ((*COLUMNS, "age", {"min": "…", "max": 9}), "age.min", "min = 0"),
+    ((*COLUMNS, "day", {"min": "2024-01-01", "max": "…"}), "day.max", "max = 2024-12-31"),
+    (("tables", "visits", {"privacy_unit": "…", "max_rows_per_unit": 2}), "privacy_unit", "patient_id"),
+    (("budget", "ledger", "…"), "budget.ledger", "take the line out"),
     (("tables", "visits", "privacy_unit", "patient_id"), "max_rows_per_unit", "max_rows_per_unit = 4"),
     (("tables", "visits", "max_rows_per_unit", 3), "privacy_unit", "privacy_unit ="),
     (
@@ -231,6 +237,14 @@ def test_values_of_a_float_column_are_floats() -> None:
         con = tacit.connect(db, policy=policy)
         (frame,) = tacit.testing.exact_answers(con, "SELECT a, count(*) AS n FROM t GROUP BY a")
     assert frame["n"].tolist() == [50, 0, 0]
+
+
+def test_a_bare_mark_of_a_draft_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.toml"
+    path.write_text("[tables.visits.columns]\nage = { min = …, max = … }\n")
+    with pytest.raises(PolicyError, match=r"clinic\.toml, line 2: … is the mark of what is to be written") as caught:
+        load_policy(path)
+    assert "hint: write a value in its place" in str(caught.value) and "\n                ^\n" in str(caught.value)
 
 
 def test_malformed_toml_shows_the_line(tmp_path: Path, connect: Connect) -> None:

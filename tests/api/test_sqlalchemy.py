@@ -69,6 +69,14 @@ def test_what_tools_ask_first_is_free(engine: sa.Engine, watch: Any) -> None:
     assert inspector.get_table_comment("visits") == {"text": None}
     with pytest.raises(exc.NoSuchTableError):
         inspector.get_columns("nothing")
+    with engine.connect() as con:
+        for probe in (
+            "SELECT * FROM visits WHERE 1=0",
+            'SELECT * FROM "visits" LIMIT 0',
+            "SELECT * FROM young WHERE 1=0",
+        ):
+            result = con.exec_driver_sql(probe)
+            assert "state" in list(result.keys()) and result.all() == []
     everything = sa.MetaData()
     everything.reflect(engine, views=True)
     assert set(everything.tables) == {"visits", "labs", "hospitals", "young"}

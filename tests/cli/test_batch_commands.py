@@ -166,6 +166,28 @@ def test_explain_is_free_and_asks_for_no_ledger(run: Run) -> None:
     assert plan and not Path("shop.duckdb.ledger").exists()
 
 
+def test_an_error_is_in_percent_or_of_each_query(run: Run) -> None:
+    """The same ε as with the half-widths that the percentages come to."""
+
+    def epsilon(*options: str) -> str:
+        return str(json.loads(fine(run("explain", "two.sql", *SHOP, *options, "-f", "json")).stdout)["epsilon"])
+
+    everywhere = epsilon("--error", "20")
+    assert epsilon("--error", "5%", "--size", "400") == everywhere
+    assert epsilon("--error", "20,20") == everywhere == epsilon("--error", "20,5%", "--size", "1,400")
+    assert float(epsilon("--error", "20,200")) < float(everywhere) <= float(epsilon("--error", "2,-"))
+    done = fine(run("explain", "two.sql", *SHOP, "--error", "5%", "--size", "400"))
+    assert "%\n" in done.stdout and max(map(len, done.stdout.splitlines())) <= 80
+    fine(run("answer", "two.sql", *SHOP, "--error", "50%,-", "--size", "400"))
+
+
+def test_an_error_that_cannot_be_promised_says_what_can_be_typed(run: Run) -> None:
+    sql = "SELECT avg(price) FROM orders; SELECT count(*) FROM orders"
+    done = run("explain", "-", *SHOP, "--error", "9", stdin=sql)
+    assert done.exit_code == 2 and "with - in its place, as in --error 50,-" in " ".join(done.stderr.split())
+    fine(run("explain", "-", *SHOP, "--error", "-,9", stdin=sql))
+
+
 def test_public_tables_need_no_price(run: Run) -> None:
     done = fine(run("answer", "-", *SHOP, "-f", "csv", stdin="SELECT item, shelf FROM items ORDER BY shelf"))
     assert done.stdout.splitlines()[1].startswith("rice,1")
@@ -201,8 +223,18 @@ def test_no_word_and_no_number_is_broken(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(("--error", "5%"), "'5%' is not a number"), (("-f", "exel"), "'--format' / '-f': 'exel' is not one of")],
+    [
+        (("--error", "5%%"), "'5%' is not a number"),
+        (("--error", "5%"), "hint: --error 5% --size 2000"),
+        (("--error", "5%", "--size", "released"), "hint: --error 5% --size 2000"),
+        (("--error", "5", "--size", "2000"), "--size goes with an --error in percent"),
+        (("--error", "5%", "--size", "many"), "'many' is not a number"),
+        (("--error", "5,6,7"), "--error has 3 entries for 1 query"),
+        (("--error", "-"), "--error promises nothing of any query"),
+        (("--error", "5,6"), "--error 50,10, --error 50,-, or --error 5% with --size 2000,300"),
+        (("-f", "exel"), "'--format' / '-f': 'exel' is not one of"),
+    ],
 )
 def test_wrong_options_are_said_in_plain_words(run: Run, options: tuple[str, ...], words: str) -> None:
     done = run("answer", "one.sql", "--db", "shop.duckdb", *options)
-    assert done.exit_code == 2 and words in done.stderr
+    assert done.exit_code == 2 and words in " ".join(done.stderr.split())

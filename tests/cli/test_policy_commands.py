@@ -59,6 +59,38 @@ def test_a_unit_is_reached_by_a_key(run: Run) -> None:
     assert tacit.load_policy("keys.toml").tables["lines"].privacy_unit == "order_id -> orders.customer_id"
 
 
+def test_the_guessed_unit_is_the_person_and_not_what_the_person_did(run: Run) -> None:
+    """By its name, and by its keys where no name says so: what has an owner is not the owner."""
+    with duckdb.connect("keys.duckdb") as db:
+        db.execute("CREATE TABLE calls (call_id INTEGER PRIMARY KEY, msisdn_id INTEGER)")
+        db.execute("CREATE TABLE results (call_id INTEGER, value DOUBLE)")
+        db.execute("CREATE TABLE phones (msisdn_id INTEGER PRIMARY KEY, city VARCHAR)")
+    assert run("init", "keys.duckdb").exit_code == 0
+    units = {name: table.privacy_unit for name, table in tacit.load_policy("keys.toml").tables.items()}
+    assert units == {"calls": "msisdn_id", "phones": "msisdn_id", "results": "call_id -> calls.msisdn_id"}
+    with duckdb.connect("names.duckdb") as db:
+        db.execute("CREATE TABLE rides (ride_id INTEGER, bike_id INTEGER, rider_user_id INTEGER)")
+        db.execute("CREATE TABLE repairs (ride_id INTEGER, bike_id INTEGER)")
+    assert run("init", "names.duckdb").exit_code == 0
+    assert tacit.load_policy("names.toml").tables["rides"].privacy_unit == "rider_user_id"
+
+
+def test_a_table_of_nobody_says_so(run: Run) -> None:
+    with duckdb.connect("rows.duckdb") as db:
+        db.execute("CREATE TABLE weather (day DATE, rain DOUBLE)")
+        db.execute('CREATE TABLE gym ("Member No." INTEGER, fee DOUBLE)')
+    done = run("init", "rows.duckdb")
+    assert "weather protects each row" in done.stderr and "guessed: gym protects Member No." in done.stderr
+
+
+def test_a_column_that_is_declared_twice_is_said_to_be(run: Run) -> None:
+    Path("twice.toml").write_text(
+        "[tables.orders.columns]\nprice = { min = 0, max = 9 }\nprice = { not_null = true }\n"
+    )
+    done = run("check", "twice.toml", "shop.duckdb")
+    assert done.exit_code == 1 and "hint: this name stands above already" in done.stdout
+
+
 def test_files_without_types(run: Run) -> None:
     Path("visits.csv").write_text("person_id,age\n1,33\n2,44\n")
     assert run("init", "visits.csv", "--type", "age=INTEGER", "--range", "visits.age=0:120").exit_code == 0
@@ -208,7 +240,7 @@ def test_what_is_wrong_is_not_missing_as_well(run: Run) -> None:
 
 
 def test_a_line_is_named_once(run: Run) -> None:
-    Path("wrong.toml").write_text("[budget]\nepsilon = …\n")
+    Path("wrong.toml").write_text("[budget]\nepsilon = %\n")
     assert run("check", "wrong.toml", "shop.duckdb").stdout.startswith("error: wrong.toml:2: not valid TOML: ")
 
 
@@ -223,7 +255,8 @@ def test_the_types_of_a_csv_file_are_to_be_decided(run: Run) -> None:
     done = run("init", "visits.csv", "--type", "person_id=INTEGER")
     assert "text until their type says otherwise" in done.stderr
     text = Path("visits.toml").read_text()
-    assert 'age = { type = "VARCHAR" }     # or INTEGER, ' in text and 'person_id = { type = "INTEGER" }\n' in text
+    assert 'age = { type = "VARCHAR" }\n' in text and 'person_id = { type = "INTEGER" }\n' in text
+    assert "Change VARCHAR to INTEGER, DOUBLE, BOOLEAN, DATE" in text
 
 
 def test_a_slip_is_asked_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,3 +268,39 @@ def test_a_slip_is_asked_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (orders.privacy_unit, orders.max_rows_per_unit) == ("customer_id", 3)
     assert tacit.load_policy("new.toml").budget.epsilon == 2
     assert done.stderr.count("error: ") == 5 and "did you mean items?" in done.stderr
+
+
+def test_a_draft_whose_marks_are_not_replaced_is_refused_line_by_line(run: Run) -> None:
+    """Taking the # away is not enough: neither a range nor a list has a value that would pass for the owner's."""
+    with duckdb.connect("typed.duckdb") as db:
+        db.execute("CREATE TABLE t (born DATE, seen TIMESTAMP, weight DOUBLE, age INTEGER, city VARCHAR)")
+    drafted = run("init", "typed.duckdb", "-o", "-", "-q").stdout.splitlines()
+    opened = [line.removeprefix("# ") if " = " in line and "…" in line else line for line in drafted]
+    Path("typed.toml").write_text("\n".join(opened))
+    done = run("check", "typed.toml", "typed.duckdb", "-f", "json")
+    assert done.exit_code == 1
+    found = {f["path"].removeprefix("tables.t."): f for f in json.loads(done.stdout) if f["level"] == "error"}
+    columns = {"born.min", "seen.min", "weight.min", "age.min", "city.values"}
+    assert {f"columns.{column}" for column in columns} <= found.keys()
+    assert all('still holds "…"' in f["message"] and f["hint"] and f["line"] for f in found.values())
+    assert "privacy_unit" in found
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_of_files(run: Run, kind: str) -> None:
+    """A folder is one table; what init writes for it passes check, and an answer comes out."""
+    for year in (2024, 2025):
+        place = Path("loans") / f"year={year}"
+        place.mkdir(parents=True)
+        duckdb.sql(
+            f"COPY (SELECT i AS person_id, i % 9 AS days, 'secret' AS book FROM range(400) r(i)) TO '{place}/a.{kind}'"
+        )
+    options = ("--type", "days=INTEGER", "--type", "person_id=INTEGER") if kind == "csv" else ()
+    done = run("init", "loans", *options, "--range", "loans.days=0:30")
+    assert done.exit_code == 0, done.stderr
+    text = Path("loans.toml").read_text()
+    assert 'privacy_unit = "person_id"' in text and "secret" not in text
+    assert run("check", "loans.toml", "loans").exit_code == 0
+    sql = "SELECT sum(days) AS days FROM loans WHERE book = 'secret'"
+    done = run("answer", "-", "--db", "loans", "--epsilon", "1", "-f", "json", stdin=sql)
+    assert done.exit_code == 0, done.stderr

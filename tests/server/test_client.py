@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import warnings
 from collections.abc import Iterator
 from decimal import Decimal
@@ -95,6 +96,21 @@ def test_dbapi_and_pandas(con: Connection, embedded: Connection) -> None:
 
 def _token(con: Any) -> str:
     return str(con._transport._headers["Authorization"].removeprefix("Bearer "))
+
+
+def test_what_a_server_answered_is_pickled_without_the_token(con: Connection) -> None:
+    sql = "SELECT state, count(*) AS n FROM visits GROUP BY state"
+    plan, answers = con.explain(sql, epsilon=0.5), con.answer(sql, epsilon=0.5)
+    pickles = [pickle.dumps(value) for value in (plan, answers, con.budget)]
+    assert not any(_token(con).encode() in data for data in pickles)
+    planned, answered, _ = map(pickle.loads, pickles)
+    assert_frame_equal(planned.df(), plan.df())
+    assert_frame_equal(answered.df(), answers.df())
+    for ask in (planned.curve, answered.cells):
+        with pytest.raises(tacit.NotSupportedError, match="was pickled without it\nhint: "):
+            ask()
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(con)
 
 
 def test_catalog_budget_and_repr(con: Connection, embedded: Connection) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 from tacit.engine.components import evidence_of
+from tacit.engine.linalg import is_identity
 from tacit.engine.measures import joint, share_root
 from tacit.engine.product_answers import ProductAnswers, View, total_error
 from tacit.engine.product_workload import Block, ProductStrategy, ProductWorkload
@@ -26,6 +27,9 @@ _MOST_STATEMENTS = 8
 """Statements that are planned by themselves too."""
 _ASIDE = 0.25
 """Of the work of a full search."""
+_CATCHES_UP = 1.5
+"""A way whose short search ends so many times above the best is not searched at full length: that has gained a sixth
+at most."""
 NAMES = ("product", "components", "marginals", "marginals of ranges")
 """What structured strategies are called."""
 
@@ -54,13 +58,15 @@ def optimize_products(
 
     with one_blas_thread():
         small = scaled(workload, weights)
+
+        def measure(one: Candidate) -> float:
+            """Blocks of statements that split an axis differently may not be read together: inf."""
+            return _of_all_blocks(workload, one, privacy, weights) if one.name == "product" else one.error
+
         search = _pure if privacy == "pure" else _approximate
-        candidates, bound = search(small, AxisSolver(privacy, _ASIDE if aside else 1.0), ended, statements=not aside)
-        measured = [
-            (_of_all_blocks(workload, one, privacy, weights) if one.name == "product" else one.error, k)
-            for k, one in enumerate(candidates)
-        ]
-        error, k = min(measured)  # blocks of statements that split an axis differently may not be read together: inf
+        solver = AxisSolver(privacy, _ASIDE if aside else 1.0)
+        candidates, bound = search(small, solver, ended, measure, statements=not aside)
+        error, k = min((measure(one), k) for k, one in enumerate(candidates))
         best = candidates[k]
     return ProductStrategy(
         name=best.name,
@@ -104,7 +110,12 @@ def _of_all_blocks(workload: ProductWorkload, best: Candidate, privacy: Privacy,
 
 
 def _approximate(
-    workload: Scaled, solver: AxisSolver, ended: Callable[[], bool], *, statements: bool
+    workload: Scaled,
+    solver: AxisSolver,
+    ended: Callable[[], bool],
+    measure: Callable[[Candidate], float],
+    *,
+    statements: bool,
 ) -> tuple[list[Candidate], float]:
     splits: dict[int, Vector] = {}
 
@@ -121,18 +132,46 @@ def _approximate(
 
 
 def _pure(
-    workload: Scaled, solver: AxisSolver, ended: Callable[[], bool], *, statements: bool
+    workload: Scaled,
+    solver: AxisSolver,
+    ended: Callable[[], bool],
+    measure: Callable[[Candidate], float],
+    *,
+    statements: bool,
 ) -> tuple[list[Candidate], float]:
+    short = AxisSolver("pure", _ASIDE)
+
     def found(part: Scaled) -> list[Candidate]:
-        candidates = [apart(part, solver)]
+        """Every way after short searches of its axes, and the ways that may win after full ones."""
         if len(part.column_sets) == 1:
+            return [apart(part, solver)]
+
+        def of_points(part: Scaled, solver: AxisSolver) -> Candidate | None:
+            return marginals(part, axis_factors(part, solver, points=True), "marginals", ended)
+
+        def of_ranges(part: Scaled, solver: AxisSolver) -> Candidate | None:
+            """None where the strategies for ranges are the points themselves."""
+            factors = axis_factors(part, solver, points=False)
+            if all(is_identity(factor) for factor in factors.values()):
+                return None
+            return marginals(part, factors, "marginals of ranges", ended)
+
+        ways: dict[str, Callable[[Scaled, AxisSolver], Candidate | None]] = {
+            "product": apart,
+            "marginals": of_points,
+            "marginals of ranges": of_ranges,
+        }
+        first = short if statements else solver
+        candidates = [c for way in ways.values() if (c := way(part, first)) is not None]
+        if first is solver:
             return candidates
-        by_points = axis_factors(part, solver, points=True)
-        by_ranges = axis_factors(part, solver, points=False)
-        tried = [("marginals", by_points)]
-        if any(by_ranges[a].shape != by_points[a].shape or (by_ranges[a] != by_points[a]).any() for a in by_points):
-            tried.append(("marginals of ranges", by_ranges))
-        return candidates + [c for name, fs in tried if (c := marginals(part, fs, name, ended)) is not None]
+        errors = {c.name: measure(c) if part is workload else c.error for c in candidates}
+        best = min(errors.values())
+        for name in sorted(errors, key=errors.__getitem__):
+            if errors[name] <= _CATCHES_UP * best and name != "marginals":  # points need no search
+                candidate = ways[name](part, solver)
+                candidates += [] if candidate is None else [candidate]
+        return candidates
 
     candidates = [*found(workload), *(_statements_apart(workload, "pure", found) if statements else ())]
     return candidates, structure_bound(workload, {}, AxisSolver("approximate")) if statements else 0.0
