@@ -72,7 +72,8 @@ def search(contest: Contest) -> None:
 def applies(shape: Shape) -> bool:
     """Whether the portfolio tries it.
 
-    At full rank it takes longest, and low-rank stays ahead by a seventh or more, unless few directions matter.
+    At full rank it takes longest, and did not become the best in any workload that it was tried on, unless few
+    directions matter.
     """
     gains = shape.rank < shape.cells or shape.is_stiff()
     return gains and shape.rank > FEWEST_DIRECTIONS and shape.rank * shape.cells <= MOST_ENTRIES
