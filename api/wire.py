@@ -1,4 +1,4 @@
-"""What travels between a server and its clients as JSON: values, requests, errors, plans, budgets, catalogs.
+"""What travels between a server and its clients as JSON: values, requests, budgets, catalogs.
 
 Written and read here, in one place, so that both sides agree. Amounts of ε and δ travel as texts of exact decimals.
 JSON has no infinities and no dates: what it lacks is an object of one entry, such as ``{"date": "2024-01-01"}``.
@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 from tacit.engine import Amount
 from tacit.sql import Catalog, Column, Range, Table, Values
 
-from . import errors
 from .budget import Account, Budget
-from .errors import BudgetError, Error, ProgrammingError, SqlError
+from .errors import ProgrammingError
 from .request import Ask
 
 MOST_DEPTH = 40
@@ -190,65 +189,6 @@ def read_budget(value: Mapping[str, Any], compose: Any) -> Budget:
     whole = read_account(value)
     analysts = {name: read_account(own) for name, own in value["analysts"].items()}
     return Budget(whole.cap, whole.spent, whole.left, analysts, value["rule"], compose)
-
-
-def error_body(error: Error) -> dict[str, Any]:
-    """What is said of an error of tacit's tree: enough to raise the same one with the same text."""
-    if isinstance(error, SqlError):
-        body = _sql_error(error)
-        if len(error.errors) > 1:
-            body["errors"] = [_sql_error(one) for one in error.errors]
-            body["complete"] = error._complete
-        return {"error": body}
-    message, _, hint = str(error).partition("\nhint: ")
-    kind = next(k.__name__ for k in type(error).__mro__ if getattr(errors, k.__name__, None) is k)
-    body = {"class": kind, "message": message, "sql": "", "start": 0, "end": 0, "hint": hint}
-    if isinstance(error, BudgetError):
-        body["asked"], body["left"] = amount(Amount(*error.asked)), amount(Amount(*error.left))
-    return {"error": body}
-
-
-def _sql_error(error: SqlError) -> dict[str, Any]:
-    return {
-        "class": type(error).__name__,
-        "message": error.message,
-        "sql": error.sql,
-        "start": error.start,
-        "end": error.end,
-        "hint": error.hint,
-        "query": error.query,
-    }
-
-
-def read_error(body: Any) -> Error:
-    """The error that a body tells of: of the same class and with the same text."""
-    try:
-        content = body["error"]
-        error = _read_one(content)
-        if isinstance(error, SqlError) and content.get("errors"):
-            found = [one for one in map(_read_one, content["errors"]) if isinstance(one, SqlError)]
-            error._all, error._complete = tuple(found), bool(content.get("complete", True))
-        return error
-    except (KeyError, TypeError, AttributeError, ArithmeticError, ValueError):
-        return errors.OperationalError("the server sent an error that cannot be read")
-
-
-def _read_one(content: Mapping[str, Any]) -> Error:
-    kind = getattr(errors, str(content["class"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, Error)):
-        kind = errors.OperationalError
-    message, hint = str(content["message"]), str(content.get("hint") or "")
-    if issubclass(kind, SqlError):
-        sql = str(content["sql"])
-        # Inside the text, whatever the server says: the underline of it could fill the memory.
-        start, end = (min(max(int(content[name]), 0), len(sql)) for name in ("start", "end"))
-        error = kind(message, sql=sql, start=start, end=end, hint=hint)
-        error.query = None if content.get("query") is None else int(content["query"])
-        return error
-    text = f"{message}\nhint: {hint}" if hint else message
-    if issubclass(kind, BudgetError):
-        return kind(text, asked=read_amount(content["asked"]), left=read_amount(content["left"]))
-    return kind(text)
 
 
 def catalog(tables: Iterable[Table]) -> list[dict[str, Any]]:

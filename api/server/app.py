@@ -29,6 +29,7 @@ from tacit.errors import (
     OperationalError,
     ProgrammingError,
 )
+from tacit.wire_errors import read_error
 from tacit.wire_results import ARROW, FRAMES, JSON
 
 from . import metrics
@@ -39,6 +40,7 @@ from .protection import HttpError, Protection, bad_request, defect, response_to
 from .service import Service
 from .shapes import MOST_WAIT, canonical, checked, is_request_id
 from .sql_shape import sql_fields
+from .telling import Telling
 from .tokens import Token, refused
 
 _DEFAULT_WAIT = 30.0
@@ -73,6 +75,7 @@ class Api:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        self._telling = Telling(service.place)
         self.protection: Protection | None = None
         folder = files("tacit.server") / "page"
         self._page = {
@@ -104,7 +107,24 @@ class Api:
             ("POST", "/api/verify", self._verify),
             *(("GET", "/" if name == "index.html" else f"/{name}", partial(self._file, name)) for name in self._page),
         ]
-        return [Route(path, _stated(endpoint), methods=[method]) for method, path, endpoint in table]
+        return [Route(path, self._stated(endpoint), methods=[method]) for method, path, endpoint in table]
+
+    def _stated(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint whose errors of tacit's tree are refusals, and tell only the curator where files are."""
+
+        async def run(request: Request) -> Response:
+            try:
+                return await endpoint(request)
+            except HttpError as error:
+                refusal = error
+            except Error as error:
+                status = status_of(error)
+                refusal = HttpError(status, error, retry_after=5 if status in (429, 503) else None)
+            if getattr(request.state, "role", "") != "curator":
+                refusal.body = self._telling.without_places(refusal.body)
+            raise refusal
+
+        return run
 
     async def _health(self, request: Request) -> Response:
         return Response(b'{"status":"up"}', media_type=JSON)
@@ -260,6 +280,7 @@ class Api:
         except AccessError as error:
             raise HttpError(401, error) from None
         _note(request, token=token.id, analyst=token.analyst)
+        request.state.role = token.role
         return token
 
     async def _curator(self, request: Request) -> Token:
@@ -293,8 +314,8 @@ class Api:
         if job.state == "cancelled":
             raise HttpError(409, ProgrammingError("the request was cancelled; nothing was charged"))
         if job.error is not None:
-            error = wire.read_error(job.error)
-            raise HttpError(status_of(error), error)
+            status = status_of(read_error(job.error))
+            raise HttpError(status, job.error, retry_after=5 if status == 503 else None)
         if not job.number:
             return Response(job.result, media_type=ARROW if job.kind == "cells" else JSON)
         part = part or ("json" if job.kind != "answer" else _part(request))
@@ -374,19 +395,6 @@ def build(service: Service, hosts: frozenset[str], *, is_https: bool) -> Protect
     app.router.redirect_slashes = False
     api.protection = Protection(app, service.settings, hosts, is_https=is_https)
     return api.protection
-
-
-def _stated(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose errors of tacit's tree are refusals."""
-
-    async def run(request: Request) -> Response:
-        try:
-            return await endpoint(request)
-        except Error as error:
-            status = status_of(error)
-            raise HttpError(status, error, retry_after=5 if status in (429, 503) else None) from None
-
-    return run
 
 
 async def _disconnect(request: Request) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from tacit import wire
 from tacit.errors import Error, InternalError, OperationalError
 from tacit.policy_server import ServerPolicy
+from tacit.wire_errors import error_body
 
 from .jobs import ENDED, Job, JobQueue
 from .kept_requests import KeptRequests
@@ -139,6 +140,7 @@ class Pool:
             "policy": str(policy),
             "store": str(store),
             "memory": settings.memory_mb << 20,
+            "keep_mb": settings.keep_mb,
         }
         self._scans = threading.Semaphore(settings.scans)
         self._stopping = False
@@ -225,7 +227,7 @@ class Pool:
                 again = not self._ended(job)
         except Exception as error:  # a defect of the server's: the thread must live
             log.error("defect", extra={"fields": {"where": "pool", "class": type(error).__name__}})
-            self._fail(job, wire.error_body(InternalError(FAILED)))
+            self._fail(job, error_body(InternalError(FAILED)))
         finally:
             self.queue.leave(job)
             if again and not self._stopping:
@@ -286,7 +288,7 @@ class Pool:
             job.state = "paying"
             return
         job.cancelled = True
-        job.error = wire.error_body(
+        job.error = error_body(
             OperationalError(
                 "planning this batch took longer than the server allows; nothing was charged\n"
                 "hint: ask for fewer queries at a time, or bound the search with plan_seconds="
@@ -328,7 +330,7 @@ class Pool:
         if job.attempts >= _MOST_ATTEMPTS:
             self._fail(
                 job,
-                wire.error_body(
+                error_body(
                     OperationalError(
                         "the process that worked on this batch ended before it was done, perhaps for want of memory\n"
                         "hint: ask again under the same request id, which pays nothing twice, or for fewer queries"

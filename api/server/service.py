@@ -69,7 +69,7 @@ class Service:
         self.settings = place.rules.server
         self._lock = _alone(store_path(place.ledger), patience)
         file = place.store()
-        self.tokens, self.requests = Tokens(file), KeptRequests(file)
+        self.tokens, self.requests = Tokens(file), KeptRequests(file, self.settings.keep_mb)
         self._curator = tacit.connect(place.database, policy=place.policy)
         self.pool = Pool(self.settings, place.database, place.policy, file.path, self.requests, self._lock)
         self._active: dict[int, Job] = {}

@@ -25,6 +25,7 @@ from tacit.connection import Connection, guarded
 from tacit.errors import AccessError, Error, InternalError, ProgrammingError
 from tacit.policy import Cap
 from tacit.process import limit_memory
+from tacit.wire_errors import error_body
 
 from .kept_requests import KeptRequests
 from .store_file import StoreFile
@@ -37,10 +38,10 @@ FAILED = "tacit failed on this request: a defect of tacit, not of the request; t
 class Worker:
     """What a worker process holds: the socket, the server's file, and a connection for each analyst."""
 
-    def __init__(self, pipe: Pipe, database: str, policy: str, store: str, memory: int) -> None:
+    def __init__(self, pipe: Pipe, database: str, policy: str, store: str, memory: int, keep_mb: int) -> None:
         self._pipe = pipe
         self._database, self._policy, self._memory = database, policy, memory
-        self._requests = KeptRequests(StoreFile(Path(store)))
+        self._requests = KeptRequests(StoreFile(Path(store)), keep_mb)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         self.paying = threading.Lock()
         """Held from before a charge until the request is done: the watch does not end the process meanwhile."""
@@ -74,7 +75,7 @@ class Worker:
         if isinstance(error, InternalError):
             self._send({"defect": str(error).partition("\n")[0]})
             error = InternalError(FAILED)
-        body = wire.error_body(error)
+        body = error_body(error)
         if job["number"]:
             with contextlib.suppress(Error):
                 self._requests.finish(job["number"], "failed", error=body)
@@ -136,7 +137,7 @@ class Worker:
             with open(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
                 file.write(data)
             os.replace(draft, target)
-        self._requests.finish(number, "done", head=head)
+        self._requests.finish(number, "done", head=head, size=sum(map(len, parts.values())))
 
     @contextlib.contextmanager
     def _rights(self, connection: Connection, job: dict[str, Any]) -> Iterator[None]:
@@ -215,7 +216,7 @@ def main() -> None:
         first = wire.parse(pipe.recv_bytes())
     except (EOFError, OSError):
         return
-    worker = Worker(pipe, first["database"], first["policy"], first["store"], first["memory"])
+    worker = Worker(pipe, first["database"], first["policy"], first["store"], first["memory"], first["keep_mb"])
     threading.Thread(target=worker.watch, args=(first["parent"],), daemon=True).start()
     pipe.send_bytes(b"{}")  # ready
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -13,7 +13,7 @@ import pytest
 import tacit
 from pandas.testing import assert_frame_equal
 from support.serving import Serving
-from tacit import Connection, wire
+from tacit import Connection, wire_errors
 from tacit.errors import SqlError
 
 BATCH = [
@@ -141,7 +141,7 @@ def test_errors_are_the_same_exceptions(
 
 def test_an_error_of_a_server_underlines_no_more_than_its_text() -> None:
     content = {"class": "SqlError", "message": "no", "sql": "SELECT 1", "start": 10**12, "end": 2 * 10**12}
-    error = wire.read_error({"error": content})
+    error = wire_errors.read_error({"error": content})
     assert isinstance(error, SqlError)
     assert len(str(error)) < 100
 
