@@ -10,7 +10,7 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -191,22 +191,29 @@ def read_budget(value: Mapping[str, Any], compose: Any) -> Budget:
     return Budget(whole.cap, whole.spent, whole.left, analysts, value["rule"], compose)
 
 
-def catalog(tables: Iterable[Table]) -> list[dict[str, Any]]:
+def catalog(of: Catalog) -> dict[str, Any]:
     """The tables that a batch may name, with what is declared of them."""
-    return [
+    tables = [
         {
             "name": table.name,
             "public": table.public,
             "privacy_unit": table.privacy_unit,
             "max_rows_per_unit": table.max_rows_per_unit,
             "version": table.version,
+            "path": list(table.path),
+            "view": table.view,
+            "primary_key": list(table.primary_key),
+            "minimum_frequency": table.minimum_frequency,
+            "unit_key": table.unit_key,
+            "left_out": [list(pair) for pair in table.left_out],
             "columns": [
                 {"name": c.name, "type": c.type, "nullable": c.nullable, "domain": _domain(c.domain)}
                 for c in table.columns
             ],
         }
-        for table in tables
+        for table in of.tables
     ]
+    return {"tables": tables, "main": of.main, "database": of.database}
 
 
 def _domain(domain: Values | Range | None) -> dict[str, Any] | None:
@@ -216,10 +223,12 @@ def _domain(domain: Values | Range | None) -> dict[str, Any] | None:
     return None if domain is None else {"min": written(domain.min), "max": written(domain.max)}
 
 
-def read_catalog(tables: Iterable[Mapping[str, Any]]) -> Catalog:
+def read_catalog(body: Mapping[str, Any]) -> Catalog:
     """The catalog that a server sends: names, types and domains, without what only its scans need."""
     return Catalog(
-        tuple(
+        main=body["main"],
+        database=body["database"],
+        tables=tuple(
             Table(
                 t["name"],
                 tuple(Column(c["name"], c["type"], c["nullable"], _read_domain(c["domain"])) for c in t["columns"]),
@@ -227,9 +236,15 @@ def read_catalog(tables: Iterable[Mapping[str, Any]]) -> Catalog:
                 max_rows_per_unit=t["max_rows_per_unit"],
                 public=t["public"],
                 version=t["version"],
+                path=tuple(t["path"]),
+                view=t["view"],
+                primary_key=tuple(t["primary_key"]),
+                minimum_frequency=t["minimum_frequency"],
+                unit_key=t["unit_key"],
+                left_out=tuple((name, reason) for name, reason in t["left_out"]),
             )
-            for t in tables
-        )
+            for t in body["tables"]
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from tacit import wire, wire_results
+from tacit import wire
 from tacit.engine.accounting.entry import Entry
 from tacit.errors import (
     AccessError,
@@ -30,6 +30,7 @@ from tacit.errors import (
     ProgrammingError,
 )
 from tacit.wire_errors import read_error
+from tacit.wire_numbers import number
 from tacit.wire_results import ARROW, FRAMES, JSON
 
 from . import metrics
@@ -163,7 +164,7 @@ class Api:
 
     async def _catalog(self, request: Request) -> Response:
         token = await self._token(request)
-        return _json({"tables": await run_in_threadpool(self.service.catalog, token)})
+        return _json(await run_in_threadpool(self.service.catalog, token))
 
     async def _budget(self, request: Request) -> Response:
         token = await self._token(request)
@@ -175,7 +176,7 @@ class Api:
             "analysts": {name: wire.account(own) for name, own in budget.analysts.items()},
         }
         if request.query_params.get("realised") == "true":
-            body["realised"] = wire_results.number(await run_in_threadpool(self.service.realised, token))
+            body["realised"] = number(await run_in_threadpool(self.service.realised, token))
         return _json(body)
 
     async def _history(self, request: Request) -> Response:

@@ -147,10 +147,10 @@ class Service:
         """The file of a finished result."""
         return self.requests.result(job.number, kind)
 
-    def catalog(self, token: Token) -> list[dict[str, Any]]:
+    def catalog(self, token: Token) -> dict[str, Any]:
         """The tables that a token may name."""
         with self._curator._open(), guarded():
-            return wire.catalog(self._session(token).catalog.tables)
+            return wire.catalog(self._session(token).catalog)
 
     def budget(self, token: Token) -> Budget:
         """The budget as a token sees it: the whole, and its own analyst's part; the curator sees all parts."""

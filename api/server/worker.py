@@ -26,6 +26,7 @@ from tacit.errors import AccessError, Error, InternalError, ProgrammingError
 from tacit.policy import Cap
 from tacit.process import limit_memory
 from tacit.wire_errors import error_body
+from tacit.wire_plans import plan_body
 
 from .kept_requests import KeptRequests
 from .store_file import StoreFile
@@ -88,8 +89,7 @@ class Worker:
             match job["kind"]:
                 case "explain":
                     plan = connection.explain(**arguments(body, job["plan_seconds"]))
-                    more = {name: bool(body.get(name)) for name in ("rows", "curve")}
-                    return {}, wire.dump(wire_results.plan_body(plan, **more))
+                    return {}, wire.dump(plan_body(plan, body))
                 case "cells":
                     answers = connection.answer(**{**arguments(body, job["plan_seconds"]), "refresh": False})
                     return {}, wire_results.cells_stream(answers.cells())
