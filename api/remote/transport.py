@@ -22,7 +22,9 @@ from tacit.wire_results import JSON
 _SLACK = 30.0
 """Seconds beyond what a request asks the server to wait."""
 _PATIENCE = 120.0
-"""Seconds after which a server that cannot be reached is given up."""
+"""Seconds after which a server that cannot be reached any more is given up."""
+_FIRST_PATIENCE = 3.0
+"""The same for one that never answered: the address may be wrong."""
 _AGAIN = (429, 502, 503, 504)
 _MOST_BYTES = 512 << 20
 """Of a response: more would fill this machine's memory."""
@@ -69,6 +71,7 @@ class Transport:
         self._headers = {"Authorization": f"Bearer {token}"}
         self._context = ssl.create_default_context() if self._is_secure else None
         self._connection: http.client.HTTPConnection | None = None
+        self._patience = _FIRST_PATIENCE
         self.address = f"{parts.scheme.lower()}://{parts.netloc}{self._prefix}"
 
     def close(self) -> None:
@@ -92,27 +95,30 @@ class Transport:
             self._once("DELETE", path, None, 0.0, JSON)
 
     def _repeated(self, request: Callable[[], Reply], batch: str | Sequence[str] = ()) -> Reply:
-        deadline, pause = time.monotonic() + _PATIENCE, 0.1
+        deadline, pause = time.monotonic() + self._patience, 0.1
         while True:
             try:
                 reply = request()
+                self._patience = _PATIENCE
                 if reply.status not in _AGAIN or time.monotonic() > deadline:
                     break
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if isinstance(error, ssl.SSLCertVerificationError):
-                    raise OperationalError(
-                        "the server's certificate cannot be verified\nhint: SSL_CERT_FILE names one to trust"
-                    ) from None
+                _check_certificate(error)
                 if time.monotonic() > deadline:
                     raise OperationalError(
-                        f"the server at {self.address} cannot be reached\nhint: ask again; nothing is paid twice"
+                        f"the server at {self.address} cannot be reached\nhint: {self._hint()}"
                     ) from None
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, 5.0)
         if reply.status >= 400:
             raise read_error(reply.json(), batch)
         return reply
+
+    def _hint(self) -> str:
+        if self._patience == _PATIENCE:
+            return "ask again; nothing is paid twice"
+        return "check the address and that tacit serve runs there; a server with --cert wants https://"
 
     def _once(self, method: str, path: str, data: bytes | None, wait: float, accept: str) -> Reply:
         headers = {**self._headers, "Accept": accept}
@@ -140,6 +146,21 @@ class Transport:
         if self._connection.sock is not None:
             self._connection.sock.settimeout(timeout)
         return self._connection
+
+
+def _check_certificate(error: Exception) -> None:
+    """OperationalError where repeating would not help: the other side is not who it should be, or speaks no HTTPS."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = f": {error.verify_message}" if error.verify_message else ""
+        raise OperationalError(
+            f"the server's certificate cannot be verified{reason}\n"
+            "hint: SSL_CERT_FILE names a file of certificates to trust; the address must be a name in the server's"
+        ) from None
+    if isinstance(error, ssl.SSLError) and not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+        raise OperationalError(
+            f"there is no HTTPS at this address ({error.reason or 'it broke off'})\n"
+            "hint: check the port; a server without --cert speaks http:// on its own machine"
+        ) from None
 
 
 def _whole(response: http.client.HTTPResponse) -> bytes:

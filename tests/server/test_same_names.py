@@ -158,7 +158,12 @@ def drawn(ax: Any) -> tuple[Any, ...]:
     """What a picture shows, in words and numbers."""
     words = [text.get_text() for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), ax.title, ax.xaxis.label)]
     images = [np.nan_to_num(image.get_array()).tolist() for image in ax.images]
-    return words, images, [np.nan_to_num(line.get_xydata()).tolist() for line in ax.lines], [p.get_width() for p in ax.patches]
+    return (
+        words,
+        images,
+        [np.nan_to_num(line.get_xydata()).tolist() for line in ax.lines],
+        [p.get_width() for p in ax.patches],
+    )
 
 
 def outcome(call: Callable[[], Any]) -> Any:
