@@ -35,7 +35,7 @@ _NUMBERS = ("error", "combined", "lower_bound")
 _TEXTS = ("text", "group", "column", "note", "kind")
 _MOST_CELLS = 100_000
 """That are listed: a batch over many columns has more cells than anybody can read."""
-_MOST_ENTRIES = 16_000_000
+_MOST_ENTRIES = 4_000_000
 """Of a matrix that is sent to be drawn."""
 
 

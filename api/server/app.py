@@ -30,7 +30,6 @@ from tacit.errors import (
     ProgrammingError,
 )
 from tacit.wire_errors import read_error
-from tacit.wire_numbers import number
 from tacit.wire_results import ARROW, FRAMES, JSON
 
 from . import metrics
@@ -38,7 +37,7 @@ from .downloads import CSV, PARQUET, download
 from .jobs import ENDED, BusyError, ConflictError, Job
 from .openapi import description
 from .protection import HttpError, Protection, bad_request, defect, response_to
-from .service import Service
+from .service import FREE, Service
 from .shapes import MOST_WAIT, canonical, checked, is_request_id
 from .sql_shape import sql_fields
 from .telling import Telling
@@ -176,7 +175,11 @@ class Api:
             "analysts": {name: wire.account(own) for name, own in budget.analysts.items()},
         }
         if request.query_params.get("realised") == "true":
-            body["realised"] = number(await run_in_threadpool(self.service.realised, token))
+            job = await run_in_threadpool(self.service.realised, token)
+            await self._wait(request, job, _DEFAULT_WAIT)
+            if job.state != "done":
+                raise HttpError(503, OperationalError("what was realised is being computed"), retry_after=5)
+            body["realised"] = wire.parse(job.result)
         return _json(body)
 
     async def _history(self, request: Request) -> Response:
@@ -209,7 +212,9 @@ class Api:
         wait = float(body.pop("wait", _DEFAULT_WAIT))
         id = body.pop("id", None) or secrets.token_hex(16)
         asked = await run_in_threadpool(canonical, kind, body, self.service.spend())
-        _note(request, kind=kind, id=id, **sql_fields(body.get("sql"), self.service.settings.log_sql))
+        _note(
+            request, kind=kind, id=id, **sql_fields(body.get("sql"), self.service.settings.log_sql, self.service.names)
+        )
         job = await run_in_threadpool(self.service.submit, token, kind, id, asked)
         return await self._answered(request, token, job, wait)
 
@@ -306,7 +311,7 @@ class Api:
     ) -> Response:
         """The result of a job, if it is there in time; else where the job stands."""
         left = not await self._wait(request, job, seconds)
-        if left and job.kind in ("explain", "cells"):  # nobody waits for a plan any more
+        if left and job.kind in FREE:  # nobody waits for a plan any more
             await run_in_threadpool(self.service.pool.cancel, job)
         if not await run_in_threadpool(self.service.tokens.still_valid, token):
             raise HttpError(401, refused())

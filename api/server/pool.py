@@ -202,6 +202,15 @@ class Pool:
                 time.sleep(attempt)
         raise Ended
 
+    def _replace(self, place: int) -> None:
+        """Start a process anew while its last job still counts as running.
+
+        Who cancels and asks again, over and over, then waits for it; nobody else gets a place without a process.
+        """
+        if not self._stopping:
+            with contextlib.suppress(Ended):
+                self._process(place)
+
     def _drop(self, place: int) -> None:
         process = self.processes.pop(place, None)
         if process is not None:
@@ -225,6 +234,7 @@ class Pool:
             except Ended:
                 self._drop(place)
                 again = not self._ended(job)
+                self._replace(place)
         except Exception as error:  # a defect of the server's: the thread must live
             log.error("defect", extra={"fields": {"where": "pool", "class": type(error).__name__}})
             self._fail(job, error_body(InternalError(FAILED)))

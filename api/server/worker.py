@@ -22,10 +22,11 @@ import tacit
 from tacit import wire, wire_results
 from tacit.budget import Rights
 from tacit.connection import Connection, guarded
-from tacit.errors import AccessError, Error, InternalError, ProgrammingError
+from tacit.errors import AccessError, Error, InternalError, NotSupportedError, ProgrammingError
 from tacit.policy import Cap
 from tacit.process import limit_memory
 from tacit.wire_errors import error_body
+from tacit.wire_numbers import number as number_body
 from tacit.wire_plans import plan_body
 
 from .kept_requests import KeptRequests
@@ -33,6 +34,7 @@ from .store_file import StoreFile
 
 _MOST_CONNECTIONS = 8
 _LOOK_SECONDS = 0.5
+_LARGEST_PLAN = 32 << 20
 FAILED = "tacit failed on this request: a defect of tacit, not of the request; the server's log has its number"
 
 
@@ -89,7 +91,9 @@ class Worker:
             match job["kind"]:
                 case "explain":
                     plan = connection.explain(**arguments(body, job["plan_seconds"]))
-                    return {}, wire.dump(plan_body(plan, body))
+                    return {}, _bounded(wire.dump(plan_body(plan, body)))
+                case "realised":
+                    return {}, wire.dump(number_body(connection.budget.realised))
                 case "cells":
                     answers = connection.answer(**{**arguments(body, job["plan_seconds"]), "refresh": False})
                     return {}, wire_results.cells_stream(answers.cells())
@@ -166,7 +170,8 @@ class Worker:
             self._send({"scan": True})
             self._pipe.recv_bytes()  # a place among those who read
 
-        access.rights = Rights(check, cap, tables, charged)
+        kept = self._requests.get(number) if number else None
+        access.rights = Rights(check, cap, tables, charged, None if kept is None else kept.charge)
         try:
             yield
         finally:
@@ -190,6 +195,16 @@ class Worker:
             time.sleep(_LOOK_SECONDS)
         with self.paying:
             os._exit(0)
+
+
+def _bounded(plan: bytes) -> bytes:
+    """A plan that the server can hold for its reader."""
+    if len(plan) > _LARGEST_PLAN:
+        raise NotSupportedError(
+            f"the plan of this batch is longer than the {_LARGEST_PLAN >> 20} MiB that a server sends\n"
+            "hint: explain a part of the batch; answering it all is another matter"
+        )
+    return plan
 
 
 def arguments(body: dict[str, Any], most_seconds: float) -> dict[str, Any]:
