@@ -72,13 +72,15 @@ class Process:
 
     def __init__(self, first: dict[str, Any], lock: int) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, contextlib.ExitStack() as undone:
+            undone.callback(ours.close)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tacit.server.worker", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(), lock),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # an interrupt at the terminal is the server's to handle
             )
+            undone.pop_all()
         self.pipe = Pipe(ours.detach())
         self.jobs = 0
         self.pipe.send_bytes(wire.dump({**first, "parent": os.getpid()}))
@@ -191,12 +193,15 @@ class Pool:
     def _process(self, place: int) -> Process:
         """The process of this thread, started anew where it is gone."""
         for attempt in range(_MOST_ATTEMPTS):
-            process = self.processes.get(place)
-            if process is None:
-                process = self.processes[place] = Process(self._first, self._lock)
             try:
+                process = self.processes.get(place)
+                if process is None:
+                    process = self.processes[place] = Process(self._first, self._lock)
                 process.wait_until_ready()
                 return process
+            except OSError as error:  # no memory, no handles, no right to run it: perhaps for a while
+                log.error("no worker", extra={"fields": {"errno": error.errno}})
+                time.sleep(attempt)
             except Ended:
                 self._drop(place)
                 time.sleep(attempt)

@@ -118,3 +118,18 @@ def test_whoever_ends_a_worker_waits_for_the_next_one(monkeypatch: pytest.Monkey
     pool._serve(0, job)
     assert order == ["process", "drop", "process", "cancelled"]
     assert job.body == {}, "a request that is over keeps no text in memory"
+
+
+def test_a_process_that_cannot_be_started_ends_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = object.__new__(Pool)
+    pool.processes, pool._first, pool._lock, pool._stopping = {}, {}, 0, False
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with pytest.raises(Ended):
+        pool._process(0)
+    assert pool.processes == {}
+    pool._replace(0)
