@@ -175,7 +175,7 @@ class Api:
             await self._wait(request, job, _DEFAULT_WAIT)
             if job.state != "done":
                 raise HttpError(503, OperationalError("what was realised is being computed"), retry_after=5)
-            body["realised"] = wire.parse(job.result)
+            body["realised"] = wire.read(wire.parse(job.result))
         return json_response(body)
 
     async def _history(self, request: Request) -> Response:

@@ -14,7 +14,9 @@ import tacit
 from pandas.testing import assert_frame_equal
 from support.serving import Serving
 from tacit import Connection, wire_errors
+from tacit.cli.program import app
 from tacit.errors import SqlError
+from typer.testing import CliRunner
 
 BATCH = [
     "SELECT state, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY state",
@@ -176,3 +178,15 @@ def test_what_is_refused_before_anything_is_sent(server: Serving) -> None:
         pass
     with pytest.raises(tacit.InterfaceError, match="closed"):
         con.explain("SELECT count(*) FROM visits", epsilon=1)
+
+
+def test_the_command_line_over_a_server(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TACIT_TOKEN", server.token("shell"))
+    sql = "SELECT count(*) AS n FROM visits WHERE nights < 3"
+    for command, said in (("explain", "within"), ("answer", "n"), ("budget", "left")):
+        words = [command, *(() if command == "budget" else ("-", "--epsilon", "0.5")), "--db", server.address]
+        done = CliRunner().invoke(app, words, input=sql)
+        assert (done.exit_code, said in done.stdout) == (0, True), (words, done.output)
+        assert "no policy" not in done.output
+    done = CliRunner().invoke(app, ["answer", "-", "--db", server.address, "--policy", "x.toml"], input=sql)
+    assert (done.exit_code != 0, "policy" in done.output) == (True, True)

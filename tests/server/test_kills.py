@@ -138,17 +138,3 @@ def test_a_graceful_stop_finishes_what_is_being_paid_and_keeps_what_waits(server
     status, answers = server.json("GET", "/api/requests/still-waiting?wait=60", token)
     assert (status, len(answers["answers"])) == (200, len(BATCH) + 1)
     assert kinds(server).count("charge") == 2
-
-
-def test_a_charge_that_fits_no_more_is_not_paid_again(server: Serving) -> None:
-    token = server.token()
-    asking = paid_and_not_released(server, token)
-    server.kill()
-    assert asking.reply() is None
-    os.utime(server.place.database)  # another version of the tables, of which the charge does not speak
-    server.start()
-    for method, path, body in (("GET", f"/api/requests/{BODY['id']}?wait=60", None), ("POST", "/api/answer", BODY)):
-        status, refusal = server.json(method, path, token, body)
-        assert (status, "charged before and never released" in refusal["error"]["message"]) == (422, True)
-    assert kinds(server) == ["charge"]
-    assert server.json("GET", "/api/budget", token)[1]["spent"]["epsilon"] == "0.5"

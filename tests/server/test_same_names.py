@@ -223,13 +223,15 @@ def test_plans(con: Connection, embedded: Connection) -> None:
 
 
 def test_every_word_of_a_question(con: Connection, embedded: Connection) -> None:
-    sql = "SELECT count(*) AS n FROM visits WHERE nights < ?; SELECT sum(cost) FROM visits; SELECT count(*) FROM visits"
+    sql = "; ".join(f"SELECT count(*) AS n FROM visits{where}" for where in (" WHERE sex", " WHERE NOT sex", ""))
     known = {word for words in WORDS for word in words} | {"batch", "params"}
     for method in (Connection.explain, Connection.answer):
         assert set(inspect.signature(method).parameters) - {"self"} == known
     for words in WORDS:
-        call: Any = {"batch": sql, "params": [3], **words}
+        call: Any = {"batch": sql, "params": None, **words}
         same(str(outcome(lambda c=call: embedded.explain(**c))), str(outcome(lambda c=call: con.explain(**c))))
+        if not {"nonnegative", "integer", "delta", "inference"} & set(words):  # the same errors, and no other answers
+            continue
         call.pop("refresh", None)
         there = outcome(lambda c=call: con.answer(**c))
         here = outcome(lambda c=call: embedded.answer(**c))
