@@ -223,7 +223,9 @@ def test_plans(con: Connection, embedded: Connection) -> None:
 
 
 def test_every_word_of_a_question(con: Connection, embedded: Connection) -> None:
-    sql = "; ".join(f"SELECT count(*) AS n FROM visits{where}" for where in (" WHERE sex", " WHERE NOT sex", ""))
+    # A table of which little was released before: combining all of that takes longer than anything here.
+    parts = (" WHERE patient_id < 30", " WHERE patient_id >= 30", "")
+    sql = "; ".join(f"SELECT count(*) AS n FROM labs{part}" for part in parts)
     known = {word for words in WORDS for word in words} | {"batch", "params"}
     for method in (Connection.explain, Connection.answer):
         assert set(inspect.signature(method).parameters) - {"self"} == known
