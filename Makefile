@@ -67,7 +67,9 @@ types:
 	@$(PYTHON) -m venv .venv
 	@$(PY) -m pip install --quiet --upgrade pip 'setuptools>=80'
 
+# What an older install left beside the sources would be found first, with its entry points.
 .venv/demo .venv/dev .venv/paper .venv/server: .venv/%: pyproject.toml | .venv/bin/python
+	@rm -rf tacit.egg-info
 	@$(PY) -m pip install --quiet $(EDITABLE) '.[$*]'
 	@touch $@
 

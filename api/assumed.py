@@ -39,20 +39,12 @@ class Assumed:
     @classmethod
     def of(cls, size: Any, count: int, predicted: Estimate, released: Estimate | None, confidence: float) -> Assumed:
         """From the argument ``size=``: a number, one for each query, or ``"released"``."""
-        if isinstance(size, str):
-            if size != RELEASED:
-                raise ProgrammingError(f"size= is a number of rows, not {size[:40]!r}\n{_HINT}")
-            if released is None:
-                raise ProgrammingError(f'size="released" needs a release to know the sizes from\n{_HINT}')
-            return cls(None, released, predicted, confidence)
-        listed = list(size) if isinstance(size, (list, tuple, np.ndarray)) else [size] * count
-        try:
-            sizes = tuple(np.nan if isinstance(one, (str, bytes, bool)) else float(one) for one in listed)
-        except (TypeError, ValueError, OverflowError):
-            sizes = ()
-        if len(sizes) != count or not all(np.isfinite(one) and one > 0 for one in sizes):
-            raise ProgrammingError(f"size= must be one positive number, or one for each of {count} queries\n{_HINT}")
-        return cls(sizes, None, predicted, confidence)
+        sizes = checked_size(size, count)
+        if isinstance(sizes, tuple):
+            return cls(sizes, None, predicted, confidence)
+        if released is None:
+            raise ProgrammingError(f'size="released" needs a release to know the sizes from\n{_HINT}')
+        return cls(None, released, predicted, confidence)
 
     def sizes(self, query: int, rows: Sequence[int]) -> Floats:
         """How large the figures behind some rows of the workload are; NaN where nobody knows."""
@@ -101,3 +93,19 @@ class Assumed:
             stderr = np.maximum(stderr, there.stderr)
             half = np.maximum(half, np.maximum(there.high - there.value, there.value - there.low))
         return stderr, half, [f"AVG over {number(size)} rows, at most"] * len(S)
+
+
+def checked_size(size: Any, count: int) -> str | tuple[float, ...]:
+    """``size=`` as the sizes of each query, or as the word for what was released."""
+    if isinstance(size, str):
+        if size != RELEASED:
+            raise ProgrammingError(f"size= is a number of rows, not {size[:40]!r}\n{_HINT}")
+        return RELEASED
+    listed = list(size) if isinstance(size, (list, tuple, np.ndarray)) else [size] * count
+    try:
+        sizes = tuple(np.nan if isinstance(one, (str, bytes, bool)) else float(one) for one in listed)
+    except (TypeError, ValueError, OverflowError):
+        sizes = ()
+    if len(sizes) != count or not all(np.isfinite(one) and one > 0 for one in sizes):
+        raise ProgrammingError(f"size= must be one positive number, or one for each of {count} queries\n{_HINT}")
+    return sizes

@@ -110,6 +110,8 @@ class Rights:
     """The private tables that may be named; ``None`` for all. Public tables are public."""
     charged: Callable[[int], None] = lambda charge: None
     """Called with the number of a charge before any row is read for it."""
+    pending: int | None = None
+    """A charge that was made for the same request before, in a run that ended too early."""
 
 
 class LedgerAccess:
@@ -234,6 +236,7 @@ class LedgerAccess:
             mechanism=replace(mechanism, question=asked),
             rho=rho,
             right=self.right,
+            pending=None if self.rights is None else self.rights.pending,
         )
 
     @property

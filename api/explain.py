@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tacit.engine import Amount, baselines
+from tacit.engine import Amount, baselines, to_epsilon
 from tacit.engine.accounting.amounts import NOTHING, exact_sum
 from tacit.engine.accounting.terms import NO_UNIT
 from tacit.sql.names import numbered
@@ -39,6 +39,7 @@ from .display import TEXT, cut_inside, html_table, one_line, paragraph, plain, p
 from .error_targets import in_words
 from .errors import ProgrammingError
 from .pickled import KeptWhatIf, Unchanging
+from .plan_matrices import Matrices, matrices
 from .pricing import Pricer, Purchase
 from .releases import total
 from .request import Ask, Number
@@ -143,12 +144,16 @@ class Plan(Unchanging):
         """
         frame = self.figures(size=size)
         if simultaneous:
-            widths = np.full(len(self.half_width), np.nan if self.stages else 0.0)
-            if self.what_if is not None:
-                widths = Simultaneous(self.queries, self.what_if.predicted, self.confidence).half_width
             place = list(frame.columns).index("half_width") + 1
-            frame.insert(place, "half_width_all", np.append(widths, np.nan)[frame["row"]])
+            frame.insert(place, "half_width_all", np.append(self.joint_half_width, np.nan)[frame["row"]])
         return frame.drop(columns=["kind", "row"])
+
+    @property
+    def joint_half_width(self) -> Floats:
+        """Per row of the workload: with probability ``confidence`` all figures are within theirs at once."""
+        if self.what_if is None:
+            return np.full(len(self.half_width), np.nan if self.stages else 0.0)
+        return Simultaneous(self.queries, self.what_if.predicted, self.confidence).half_width
 
     def figures(self, *, size: Any = None) -> pd.DataFrame:
         """``df``, with the ``kind`` of each figure in a word, and the ``row`` of the workload behind it, or -1."""
@@ -227,7 +232,7 @@ class Plan(Unchanging):
                 "largest": widths.max().reindex(places),
             }
         )
-        if size is not None:
+        if "relative" in frame:
             summary["relative"] = grouped["relative"].max().reindex(places)
         if alone:
             costs = [None if self.what_if is None else self.what_if.alone(i) for i in range(len(self.queries))]
@@ -299,10 +304,17 @@ class Plan(Unchanging):
             raise ProgrammingError("nothing of this batch has an error that a budget decides, so there is no curve")
         if query is not None and not 0 <= query < len(self.queries):
             raise ProgrammingError(f"the batch has {len(self.queries)} queries, numbered from 0")
+        return self._curve(self._grid() if epsilons is None else [to_epsilon(one) for one in epsilons], query)
+
+    def _curve(self, epsilons: Sequence[Number], query: int | None) -> pd.DataFrame:
+        assert self.what_if is not None
         frame = self.figures()
         rows = frame.loc[(frame["row"] >= 0) & (True if query is None else frame["query"] == query), "row"]
         used = rows.to_numpy() if len(rows) else np.flatnonzero(self.stderr > 0)
-        return self.what_if.curve(self._grid() if epsilons is None else epsilons, used)
+        return self.what_if.curve(epsilons, used)
+
+    def _matrices(self) -> Matrices:
+        return matrices(self)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Each query's standard error, beside those of other ways (``tacit.plot``)."""

@@ -53,12 +53,13 @@ class Left:
     what: str
     instead: str
 
-    def __call__(self) -> NoReturn:
+    def __call__(self, *_: object) -> NoReturn:
         raise left_behind(self.what, self.instead)
 
 
 CELLS = Left("cells()", "call answers.cells() where the batch was answered, and pickle that frame too")
 CURVE = Left("a curve", "call plan.curve() where the batch was explained, and pickle that frame")
+ASKED = Left("what a plan is asked further", "ask it where the batch was explained, and pickle the answer")
 REALISED = Left("realised", "read con.budget.realised before pickling: then it is kept")
 
 

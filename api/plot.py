@@ -13,7 +13,7 @@ Each takes ``ax=`` and returns the axes. Everything is drawn from released or da
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from . import answer_frames
 from .display import TOTAL, cut_inside, number, odds, one_line, percent, query_name
 from .errors import InterfaceError, ProgrammingError
-from .pickled import KeptWhatIf, left_behind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,18 +178,18 @@ def matrix(
 
 def workload(plan: Plan, *, ax: Axes | None = None) -> Axes:
     """W of a plan: a row for each figure that is measured, a column for each cell."""
-    found, labels, cells = _listed(plan)
-    return matrix(found.workload.matrix, rows=labels, columns=cells, title="workload W: what each figure counts",
+    found = plan._matrices()
+    return matrix(found.W, rows=found.rows, columns=found.cells, title="workload W: what each figure counts",
                   names=("figure", "cell"), ax=ax)  # fmt: skip
 
 
 def strategy(of: Plan | Strategy, *, ax: Axes | None = None) -> Axes:
     """L of a plan, or of ``tacit.engine.optimize``: a row for each question that is asked with noise."""
     L, name = getattr(of, "L", None), getattr(of, "name", "")
-    cells: list[str] = []
+    cells: Sequence[str] = ()
     if L is None:
-        found, _, cells = _listed(of)  # type: ignore[arg-type]
-        L, name = found.lattice.L, found.strategy.name
+        found = of._matrices()  # type: ignore[union-attr]
+        L, name, cells = found.L, found.strategy, found.cells
     return matrix(
         L, columns=cells, title=f"strategy {name}: what is asked with noise", names=("question", "cell"), ax=ax
     )
@@ -393,24 +392,3 @@ def _heat(
     ax.set_ylabel(answer.names[keys[0]])
     ax.set_xlabel(answer.names[keys[1]])
     return ax
-
-
-def _listed(plan: Plan) -> tuple[Any, list[str], list[str]]:
-    """(the plan of the first table whose cells are listed, labels of its rows, labels of its cells)."""
-    what_if = plan.what_if
-    if isinstance(what_if, KeptWhatIf):
-        raise left_behind("this picture", "draw it where the batch was explained")
-    parts: Sequence[Any] = () if what_if is None else what_if.whole.plan.parts
-    listed = [(k, part) for k, part in enumerate(parts) if hasattr(part, "lattice")]
-    if not listed:
-        raise ProgrammingError("this batch has no table whose cells are listed, so there is no matrix to draw")
-    place, part = listed[0]
-    assert what_if is not None
-    scan = what_if.whole.batch.scans[place]
-    frame = plan.figures()
-    of_row: Mapping[int, str] = {
-        int(row): f"{query}{f': {group}' if group else ''} {column}"
-        for query, group, column, row in zip(frame["query"], frame["group"], frame["column"], frame["row"], strict=True)
-    }
-    labels = [of_row.get(int(row), "behind a figure") for row in part.workload.rows]
-    return part, labels, [cell.label for cell in plan.cells[scan.columns]]

@@ -47,6 +47,8 @@ class ServerPolicy:
     """How many connections are open at once."""
     keep_hours: int = 72
     """How long results and refused requests are kept; a paid answer is made again from the ledger after that."""
+    keep_mb: int = 256
+    """How much is kept for one token; beyond it the oldest results go, and refused requests are forgotten."""
     log_sql: str = "shape"
     """What the log says of SQL: its ``shape`` without constants, ``none``, or the ``full`` text."""
     open_metrics: bool = False

@@ -1,8 +1,10 @@
 """A SQLAlchemy dialect: ``create_engine("tacit:///clinic.duckdb?policy=clinic.toml&analyst=ana&spend=0.1")``.
 
 The path is that of any source (four slashes before an absolute one), the keys after ``?`` are those of
-``tacit.connect``. ``tacit+postgresql://reader@host/clinic?policy=…`` reads from a PostgreSQL server. What a statement
-costs is the connection's ``spend``, or what its execution options say:
+``tacit.connect``. ``tacit+postgresql://reader@host/clinic?policy=…`` reads from a PostgreSQL server.
+``tacit+https://:TOKEN@host:8321?spend=0.1`` asks a server of tacit's (``tacit+http://`` on the same machine); the token
+stands where a password does, so SQLAlchemy hides it, or in the environment (``TACIT_TOKEN``). What a statement costs is
+the connection's ``spend``, or what its execution options say:
 
     with engine.connect().execution_options(epsilon=0.2) as con:
         pandas.read_sql("SELECT count(*) FROM visits", con)
@@ -211,6 +213,36 @@ class TacitPostgresDialect(TacitDialect):
     def _database(self, url: URL) -> list[str]:
         server = url.set(drivername="postgresql").difference_update_query(_OPTIONS)
         return [server.render_as_string(hide_password=False)]
+
+
+class TacitServerDialect(TacitDialect):
+    """``tacit+https://:TOKEN@host:port``: the same over a server of tacit's."""
+
+    driver = "https"
+    supports_statement_cache = True
+
+    def create_connect_args(self, url: URL) -> ConnectArgsType:
+        database, options = super().create_connect_args(url)
+        return database, {**options, **({} if url.password is None else {"token": str(url.password)})}
+
+    def _database(self, url: URL) -> list[str]:
+        unknown = sorted(set(url.query) - {"spend"})
+        if unknown:
+            raise exc.ArgumentError(
+                f"{url.drivername} knows no {unknown[0]}=: the server has its own policy; only spend="
+            )
+        if not url.host or url.username:
+            raise exc.ArgumentError(f"{url.drivername}://:TOKEN@host:port is the address of a server")
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        port = "" if url.port is None else f":{url.port}"
+        return [f"{self.driver}://{host}{port}/{url.database or ''}"]
+
+
+class TacitPlainServerDialect(TacitServerDialect):
+    """``tacit+http://``: a server on the same machine."""
+
+    driver = "http"
+    supports_statement_cache = True
 
 
 def column_type(type_: str) -> types.TypeEngine[Any]:

@@ -1,4 +1,4 @@
-"""What travels between a server and its clients as JSON: values, requests, errors, plans, budgets, catalogs.
+"""What travels between a server and its clients as JSON: values, requests, budgets, catalogs.
 
 Written and read here, in one place, so that both sides agree. Amounts of ε and δ travel as texts of exact decimals.
 JSON has no infinities and no dates: what it lacks is an object of one entry, such as ``{"date": "2024-01-01"}``.
@@ -10,16 +10,15 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
 from tacit.engine import Amount
 from tacit.sql import Catalog, Column, Range, Table, Values
 
-from . import errors
 from .budget import Account, Budget
-from .errors import BudgetError, Error, ProgrammingError, SqlError
+from .errors import ProgrammingError
 from .request import Ask
 
 MOST_DEPTH = 40
@@ -192,81 +191,29 @@ def read_budget(value: Mapping[str, Any], compose: Any) -> Budget:
     return Budget(whole.cap, whole.spent, whole.left, analysts, value["rule"], compose)
 
 
-def error_body(error: Error) -> dict[str, Any]:
-    """What is said of an error of tacit's tree: enough to raise the same one with the same text."""
-    if isinstance(error, SqlError):
-        body = _sql_error(error)
-        if len(error.errors) > 1:
-            body["errors"] = [_sql_error(one) for one in error.errors]
-            body["complete"] = error._complete
-        return {"error": body}
-    message, _, hint = str(error).partition("\nhint: ")
-    kind = next(k.__name__ for k in type(error).__mro__ if getattr(errors, k.__name__, None) is k)
-    body = {"class": kind, "message": message, "sql": "", "start": 0, "end": 0, "hint": hint}
-    if isinstance(error, BudgetError):
-        body["asked"], body["left"] = amount(Amount(*error.asked)), amount(Amount(*error.left))
-    return {"error": body}
-
-
-def _sql_error(error: SqlError) -> dict[str, Any]:
-    return {
-        "class": type(error).__name__,
-        "message": error.message,
-        "sql": error.sql,
-        "start": error.start,
-        "end": error.end,
-        "hint": error.hint,
-        "query": error.query,
-    }
-
-
-def read_error(body: Any) -> Error:
-    """The error that a body tells of: of the same class and with the same text."""
-    try:
-        content = body["error"]
-        error = _read_one(content)
-        if isinstance(error, SqlError) and content.get("errors"):
-            found = [one for one in map(_read_one, content["errors"]) if isinstance(one, SqlError)]
-            error._all, error._complete = tuple(found), bool(content.get("complete", True))
-        return error
-    except (KeyError, TypeError, AttributeError, ArithmeticError, ValueError):
-        return errors.OperationalError("the server sent an error that cannot be read")
-
-
-def _read_one(content: Mapping[str, Any]) -> Error:
-    kind = getattr(errors, str(content["class"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, Error)):
-        kind = errors.OperationalError
-    message, hint = str(content["message"]), str(content.get("hint") or "")
-    if issubclass(kind, SqlError):
-        sql = str(content["sql"])
-        # Inside the text, whatever the server says: the underline of it could fill the memory.
-        start, end = (min(max(int(content[name]), 0), len(sql)) for name in ("start", "end"))
-        error = kind(message, sql=sql, start=start, end=end, hint=hint)
-        error.query = None if content.get("query") is None else int(content["query"])
-        return error
-    text = f"{message}\nhint: {hint}" if hint else message
-    if issubclass(kind, BudgetError):
-        return kind(text, asked=read_amount(content["asked"]), left=read_amount(content["left"]))
-    return kind(text)
-
-
-def catalog(tables: Iterable[Table]) -> list[dict[str, Any]]:
+def catalog(of: Catalog) -> dict[str, Any]:
     """The tables that a batch may name, with what is declared of them."""
-    return [
+    tables = [
         {
             "name": table.name,
             "public": table.public,
             "privacy_unit": table.privacy_unit,
             "max_rows_per_unit": table.max_rows_per_unit,
             "version": table.version,
+            "path": list(table.path),
+            "view": table.view,
+            "primary_key": list(table.primary_key),
+            "minimum_frequency": table.minimum_frequency,
+            "unit_key": table.unit_key,
+            "left_out": [list(pair) for pair in table.left_out],
             "columns": [
                 {"name": c.name, "type": c.type, "nullable": c.nullable, "domain": _domain(c.domain)}
                 for c in table.columns
             ],
         }
-        for table in tables
+        for table in of.tables
     ]
+    return {"tables": tables, "main": of.main, "database": of.database}
 
 
 def _domain(domain: Values | Range | None) -> dict[str, Any] | None:
@@ -276,10 +223,12 @@ def _domain(domain: Values | Range | None) -> dict[str, Any] | None:
     return None if domain is None else {"min": written(domain.min), "max": written(domain.max)}
 
 
-def read_catalog(tables: Iterable[Mapping[str, Any]]) -> Catalog:
+def read_catalog(body: Mapping[str, Any]) -> Catalog:
     """The catalog that a server sends: names, types and domains, without what only its scans need."""
     return Catalog(
-        tuple(
+        main=body["main"],
+        database=body["database"],
+        tables=tuple(
             Table(
                 t["name"],
                 tuple(Column(c["name"], c["type"], c["nullable"], _read_domain(c["domain"])) for c in t["columns"]),
@@ -287,9 +236,15 @@ def read_catalog(tables: Iterable[Mapping[str, Any]]) -> Catalog:
                 max_rows_per_unit=t["max_rows_per_unit"],
                 public=t["public"],
                 version=t["version"],
+                path=tuple(t["path"]),
+                view=t["view"],
+                primary_key=tuple(t["primary_key"]),
+                minimum_frequency=t["minimum_frequency"],
+                unit_key=t["unit_key"],
+                left_out=tuple((name, reason) for name, reason in t["left_out"]),
             )
-            for t in tables
-        )
+            for t in body["tables"]
+        ),
     )
 
 

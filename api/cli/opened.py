@@ -29,6 +29,11 @@ def is_url(db: str) -> bool:
     return "://" in db
 
 
+def is_server(db: str) -> bool:
+    """Whether a server of tacit is meant: the token is in the environment."""
+    return db.lower().startswith(("https://", "http://"))
+
+
 def policy_place(db: str) -> Path:
     """Where the policy of a database is looked for, and where ``tacit init`` writes it.
 
@@ -62,6 +67,8 @@ def policy_for(db: str, policy: str | None, say: Notes) -> str | None:
 def connected(db: str | None, policy: str | None, analyst: str | None, say: Notes) -> Connection:
     """A connection to the database under its policy."""
     database = database_named(db)
+    if is_server(database):  # it has its own policy, and the token says who asks
+        return tacit.connect(database, policy=policy, analyst=analyst)
     rules = policy_for(database, policy, say)
     con = tacit.connect(database, policy=rules, analyst=analyst)
     if rules is None:

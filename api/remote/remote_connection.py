@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 from tacit import wire, wire_results
@@ -23,6 +24,8 @@ from tacit.explain import Plan
 from tacit.request import Ask, Number, ask
 from tacit.sql import Catalog
 from tacit.sql.wanted import What
+from tacit.wire_numbers import read_number
+from tacit.wire_plans import read_plan
 
 from .transport import Reply, Transport
 
@@ -49,10 +52,8 @@ class RemoteConnection(Connection):
     @takes(ask)
     def explain(self, ask: Ask) -> Plan:
         """What ``answer`` would do with the same arguments, and how exact it would be; free."""
-        id = secrets.token_hex(16)
-        body = {"id": id, "rows": True, **wire.request_of(ask), "wait": _WAIT}
-        plan = self._result(id, self._transport.post("/api/explain", body, wait=_WAIT)).json()
-        return wire_results.read_plan(plan, partial(self._curve, wire.request_of(ask)))
+        request = wire.request_of(ask)
+        return read_plan(self._explained(request, {"rows": True}), partial(self._explained, request))
 
     @takes(ask)
     def answer(self, ask: Ask) -> Answers:
@@ -88,6 +89,10 @@ class RemoteConnection(Connection):
             return wire.read_budget(self._transport.get("/api/budget").json(), self._realised)
 
     @property
+    def _session(self) -> NoReturn:  # type: ignore[override]
+        raise InterfaceError("this needs the database itself, and a server holds it\nhint: connect beside the database")
+
+    @property
     def analyst(self) -> str | None:
         """Whom the ledger charges."""
         return self._analyst
@@ -96,7 +101,7 @@ class RemoteConnection(Connection):
     def catalog(self) -> Catalog:
         """The tables, columns and declared domains that a batch may use."""
         with self._open(), guarded():
-            return wire.read_catalog(self._transport.get("/api/catalog").json()["tables"])
+            return wire.read_catalog(self._transport.get("/api/catalog").json())
 
     def close(self) -> None:
         """Let the server go. Closing twice is fine; any other use afterwards is an ``InterfaceError``."""
@@ -118,14 +123,18 @@ class RemoteConnection(Connection):
     def _asked(self, id: str, path: str, body: dict[str, Any], accept: str = wire_results.JSON) -> Reply:
         """The result of a request; one that nobody waits for any more is cancelled, unless it is paid already."""
         try:
-            return self._result(id, self._transport.post(path, body, wait=_WAIT, accept=accept), accept)
+            reply = self._transport.post(path, body, wait=_WAIT, accept=accept)
+            return self._result(id, reply, accept, batch=body.get("sql", ()))
         except KeyboardInterrupt:
             self._transport.delete(f"/api/requests/{id}")
             raise
 
-    def _result(self, id: str, reply: Reply, accept: str = wire_results.JSON) -> Reply:
+    def _result(
+        self, id: str, reply: Reply, accept: str = wire_results.JSON, *, batch: str | Sequence[str] = ()
+    ) -> Reply:
         while reply.status == 202:
-            reply = self._transport.get(f"/api/requests/{id}?wait={_WAIT:g}", wait=_WAIT, accept=accept)
+            path = f"/api/requests/{id}?wait={_WAIT:g}"
+            reply = self._transport.get(path, wait=_WAIT, accept=accept, batch=batch)
         return reply
 
     def _cells(self, id: str) -> pd.DataFrame:
@@ -135,17 +144,18 @@ class RemoteConnection(Connection):
                 reply = self._transport.get(path, wait=_WAIT)
             return wire_results.read_cells(reply.body)
 
-    def _curve(self, request: dict[str, Any]) -> pd.DataFrame:
+    def _explained(self, request: dict[str, Any], asked: Mapping[str, Any]) -> Any:
+        """The plan of a request, with what is asked about it; free, so a new id each time."""
         id = secrets.token_hex(16)
         with self._open(), guarded():
-            body = {"id": id, "curve": True, **request, "wait": _WAIT}
-            found = self._result(id, self._transport.post("/api/explain", body, wait=_WAIT)).json()["curve"]
-            return wire_results.read_curve(found)
+            body = {"id": id, **request, **asked, "wait": _WAIT}
+            reply = self._transport.post("/api/explain", body, wait=_WAIT)
+            return self._result(id, reply, batch=request["sql"]).json()
 
     def _realised(self) -> float:
         with self._open(), guarded():
             body = self._transport.get("/api/budget?realised=true", wait=_WAIT).json()
-            return float(wire_results.read_numbers([body["realised"]])[0])
+            return read_number(body["realised"])
 
 
 def open_connection(url: str, token: str | None, spend: Any, others: list[str]) -> RemoteConnection:

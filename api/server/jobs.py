@@ -54,7 +54,7 @@ class Job:
     def end(self, state: str) -> None:
         """Tell everybody who waits that it is over."""
         with self._lock:
-            self.state, self.ended, self.kill = state, monotonic(), None
+            self.state, self.ended, self.kill, self.body = state, monotonic(), None, {}
             waiting, self._waiting = self._waiting, []
         for call in waiting:
             call()

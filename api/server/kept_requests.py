@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import OperationalError
+from tacit.policy_server import ServerPolicy
 
 from .jobs import ConflictError
 from .store_file import StoreFile, now
@@ -23,6 +25,8 @@ from .tokens import Token, valid_token
 
 KINDS = ("json", "long", "frames")
 """The files of a result: for people, as one long Arrow stream, as a stream for each query."""
+_MOST_ENDED = 2000
+"""Requests of one token that are over and cost nothing: the oldest are forgotten beyond that."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,15 @@ class KeptRequest:
     error: dict[str, Any] | None
     created: str
     finished: str | None
+    bytes: int
+    """How much is kept of it: its text, and its result."""
 
 
 class KeptRequests:
     """The requests of one server."""
 
-    def __init__(self, file: StoreFile) -> None:
-        self._file = file
+    def __init__(self, file: StoreFile, keep_mb: int = ServerPolicy.keep_mb) -> None:
+        self._file, self._most_bytes = file, keep_mb << 20
 
     def add(self, token: Token, id: str, kind: str, digest: str, body: dict[str, Any]) -> tuple[KeptRequest, bool]:
         """The request of this id, and whether it is new. ConflictError if the id was used for something else."""
@@ -59,9 +65,9 @@ class KeptRequests:
             if row is None:
                 text = json.dumps(body, default=str)
                 db.execute(
-                    "INSERT INTO requests (token, id, analyst, kind, digest, body, state, created)"
-                    " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?)",
-                    (token.id, id, token.analyst, kind, digest, text, now()),
+                    "INSERT INTO requests (token, id, analyst, kind, digest, body, state, created, bytes)"
+                    " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
+                    (token.id, id, token.analyst, kind, digest, text, now(), len(text)),
                 )
                 row = db.execute("SELECT * FROM requests WHERE token = ? AND id = ?", (token.id, id)).fetchone()
                 return _read(row), True
@@ -113,15 +119,51 @@ class KeptRequests:
             db.execute("UPDATE requests SET charge = ? WHERE number = ?", (charge, number))
 
     def finish(
-        self, number: int, state: str, *, head: dict[str, Any] | None = None, error: dict[str, Any] | None = None
+        self,
+        number: int,
+        state: str,
+        *,
+        head: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None,
+        size: int = 0,
     ) -> None:
-        """The end of a request. One that was done once keeps its head, whatever becomes of a later run."""
+        """The end of a request, with a result of this size. One that was done once keeps its head, whatever follows."""
         texts = [None if value is None else json.dumps(value) for value in (head, error)]
         with self._file.transaction(write=True) as db:
             db.execute(
-                "UPDATE requests SET state = ?, head = coalesce(?, head), error = ?, finished = ? WHERE number = ?",
-                (state, *texts, now(), number),
+                "UPDATE requests SET state = ?, head = coalesce(?, head), error = ?, finished = ?,"
+                " bytes = length(body) + ? WHERE number = ?",
+                (state, *texts, now(), size + len(texts[1] or ""), number),
             )
+            lost = self._trim(db, number)
+        self._remove(lost)
+
+    def _trim(self, db: sqlite3.Connection, number: int) -> list[int]:
+        """Forget the oldest of what is over, where the token of a request has too much kept; gives whose files to end.
+
+        A request that was charged is remembered for good, and its result can be made again: only its files go.
+        """
+        rows = db.execute(
+            "SELECT number, charge, count(*) FILTER (WHERE charge IS NULL) OVER newest AS ended, sum(bytes) OVER newest"
+            " AS size FROM requests WHERE token = (SELECT token FROM requests WHERE number = ?)"
+            " AND state IN ('done', 'failed', 'cancelled') AND (charge IS NULL OR bytes > 0)"
+            " WINDOW newest AS (ORDER BY number DESC)",
+            (number,),
+        ).fetchall()
+        over = [row for row in rows if row["number"] != number]
+        over = [row for row in over if row["size"] > self._most_bytes or row["ended"] > _MOST_ENDED]
+        for row in over:
+            if row["charge"] is None:
+                db.execute("DELETE FROM requests WHERE number = ?", (row["number"],))
+            else:
+                db.execute("UPDATE requests SET bytes = 0 WHERE number = ?", (row["number"],))
+        return [row["number"] for row in over]
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            for kind in KINDS:
+                with contextlib.suppress(OSError):
+                    self.result(number, kind).unlink(missing_ok=True)
 
     def forget(self, number: int) -> None:
         """As if a request had never been made: the queue had no place for it."""
@@ -130,7 +172,12 @@ class KeptRequests:
 
     def cancel(self, number: int) -> bool:
         """Whether a request was cancelled; one that is being paid is not."""
-        return self._move(number, "queued", "cancelled")
+        with self._file.transaction(write=True) as db:
+            statement = "UPDATE requests SET state = 'cancelled', finished = ? WHERE number = ? AND state = 'queued'"
+            is_cancelled = db.execute(statement, (now(), number)).rowcount == 1
+            lost = self._trim(db, number) if is_cancelled else []
+        self._remove(lost)
+        return is_cancelled
 
     def again(self, number: int) -> None:
         """Run a request once more: its result is no longer kept, or it failed for a reason that may have gone."""
@@ -138,11 +185,6 @@ class KeptRequests:
             db.execute(
                 "UPDATE requests SET state = 'queued', error = NULL, finished = NULL WHERE number = ?", (number,)
             )
-
-    def _move(self, number: int, before: str, after: str) -> bool:
-        with self._file.transaction(write=True) as db:
-            statement = "UPDATE requests SET state = ?, finished = ? WHERE number = ? AND state = ?"
-            return db.execute(statement, (after, now(), number, before)).rowcount == 1
 
     def result(self, number: int, kind: str) -> Path:
         """Where a result is, or would be."""

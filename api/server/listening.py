@@ -7,9 +7,11 @@ import ipaddress
 import json
 import logging
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import h11
@@ -100,6 +102,7 @@ def serve(
             "tokens do not travel in the clear: beyond this machine the server speaks HTTPS\n"
             "hint: give --cert and --key, or --behind-proxy where a proxy on the same host or network ends HTTPS"
         )
+    _check_certificate(certificate, key)
     prepare_logs()
     service = Service(place)
     scheme = "http" if certificate is None else "https"
@@ -112,6 +115,7 @@ def serve(
         http=type("Protocol", (PatientProtocol,), {"seconds": place.rules.server.body_seconds}),
         ws="none",
         lifespan="on",
+        loop="asyncio",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -140,9 +144,29 @@ class _Announced(uvicorn.Server):
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.config.is_ssl:  # uvicorn has no word for it, and asyncio waits a minute
+            loop = asyncio.get_running_loop()
+            seconds = float(self.config.http.seconds)  # type: ignore[union-attr]
+            create = partial(loop.create_server, ssl_handshake_timeout=seconds)
+            loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
         if self.started:
             self._on_start()
+
+
+def _check_certificate(certificate: str | None, key: str | None) -> None:
+    if certificate is None and key is None:
+        return
+    if certificate is None:
+        raise InterfaceError("--key was given without --cert\nhint: --cert names the certificate, as PEM")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # an ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InterfaceError(
+            f"the certificate or its key cannot be used: {reason}\n"
+            "hint: --cert is a PEM file with the whole chain, --key the PEM file of its key, and both are readable"
+        ) from None
 
 
 def prepare_logs() -> None:

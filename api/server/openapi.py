@@ -65,6 +65,8 @@ _SCHEMAS: dict[str, Any] = {
         version=_TEXT,
     ),
     "Catalog": _object(
+        main={"type": "string", "description": "The schema whose tables go by their bare name."},
+        database=_TEXT,
         tables=_list(
             _object(
                 name=_TEXT,
@@ -72,6 +74,12 @@ _SCHEMAS: dict[str, Any] = {
                 privacy_unit=_optional(_TEXT),
                 max_rows_per_unit=_COUNT,
                 version=_TEXT,
+                path=_list(_TEXT),
+                view={"type": "string", "description": "The SELECT behind a view."},
+                primary_key=_list(_TEXT),
+                minimum_frequency=_COUNT,
+                unit_key=_TEXT,
+                left_out=_list(_list(_TEXT)),
                 columns=_list(
                     _object(
                         name=_TEXT,
@@ -87,7 +95,7 @@ _SCHEMAS: dict[str, Any] = {
                     )
                 ),
             )
-        )
+        ),
     ),
     "Budget": {
         "allOf": [
@@ -130,6 +138,7 @@ _SCHEMAS: dict[str, Any] = {
         account=_optional(_ref("Account")),
         units={"type": "object", "additionalProperties": _TEXT},
         other_groups={"type": "boolean"},
+        predicts={"type": "boolean", "description": "Whether other budgets and sizes can be asked about."},
         figures={"type": "object", "additionalProperties": {"type": "array"}},
     ),
     "Answers": _object(

@@ -20,6 +20,7 @@ from typing import Any
 from tacit import wire
 from tacit.errors import Error, InternalError, OperationalError
 from tacit.policy_server import ServerPolicy
+from tacit.wire_errors import error_body
 
 from .jobs import ENDED, Job, JobQueue
 from .kept_requests import KeptRequests
@@ -71,13 +72,15 @@ class Process:
 
     def __init__(self, first: dict[str, Any], lock: int) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, contextlib.ExitStack() as undone:
+            undone.callback(ours.close)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tacit.server.worker", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(), lock),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # an interrupt at the terminal is the server's to handle
             )
+            undone.pop_all()
         self.pipe = Pipe(ours.detach())
         self.jobs = 0
         self.pipe.send_bytes(wire.dump({**first, "parent": os.getpid()}))
@@ -139,6 +142,7 @@ class Pool:
             "policy": str(policy),
             "store": str(store),
             "memory": settings.memory_mb << 20,
+            "keep_mb": settings.keep_mb,
         }
         self._scans = threading.Semaphore(settings.scans)
         self._stopping = False
@@ -189,16 +193,28 @@ class Pool:
     def _process(self, place: int) -> Process:
         """The process of this thread, started anew where it is gone."""
         for attempt in range(_MOST_ATTEMPTS):
-            process = self.processes.get(place)
-            if process is None:
-                process = self.processes[place] = Process(self._first, self._lock)
             try:
+                process = self.processes.get(place)
+                if process is None:
+                    process = self.processes[place] = Process(self._first, self._lock)
                 process.wait_until_ready()
                 return process
+            except OSError as error:  # no memory, no handles, no right to run it: perhaps for a while
+                log.error("no worker", extra={"fields": {"errno": error.errno}})
+                time.sleep(attempt)
             except Ended:
                 self._drop(place)
                 time.sleep(attempt)
         raise Ended
+
+    def _replace(self, place: int) -> None:
+        """Start a process anew while its last job still counts as running.
+
+        Who cancels and asks again, over and over, then waits for it; nobody else gets a place without a process.
+        """
+        if not self._stopping:
+            with contextlib.suppress(Ended):
+                self._process(place)
 
     def _drop(self, place: int) -> None:
         process = self.processes.pop(place, None)
@@ -223,9 +239,10 @@ class Pool:
             except Ended:
                 self._drop(place)
                 again = not self._ended(job)
+                self._replace(place)
         except Exception as error:  # a defect of the server's: the thread must live
             log.error("defect", extra={"fields": {"where": "pool", "class": type(error).__name__}})
-            self._fail(job, wire.error_body(InternalError(FAILED)))
+            self._fail(job, error_body(InternalError(FAILED)))
         finally:
             self.queue.leave(job)
             if again and not self._stopping:
@@ -286,7 +303,7 @@ class Pool:
             job.state = "paying"
             return
         job.cancelled = True
-        job.error = wire.error_body(
+        job.error = error_body(
             OperationalError(
                 "planning this batch took longer than the server allows; nothing was charged\n"
                 "hint: ask for fewer queries at a time, or bound the search with plan_seconds="
@@ -328,7 +345,7 @@ class Pool:
         if job.attempts >= _MOST_ATTEMPTS:
             self._fail(
                 job,
-                wire.error_body(
+                error_body(
                     OperationalError(
                         "the process that worked on this batch ended before it was done, perhaps for want of memory\n"
                         "hint: ask again under the same request id, which pays nothing twice, or for fewer queries"

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from tacit import wire
 from tacit.errors import Error, InterfaceError, InternalError
 from tacit.policy_server import ServerPolicy
+from tacit.wire_errors import error_body
 
 from .pool import quantum_rest
 from .worker import FAILED
@@ -51,11 +52,12 @@ _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
 class HttpError(Exception):
-    """A refusal: its status, and an error of tacit's tree."""
+    """A refusal: its status, and an error of tacit's tree as its reader gets it."""
 
-    def __init__(self, status: int, error: Error, retry_after: int | None = None) -> None:
-        super().__init__(str(error))
-        self.status, self.error, self.retry_after = status, error, retry_after
+    def __init__(self, status: int, error: Error | dict[str, Any], retry_after: int | None = None) -> None:
+        self.body = error if isinstance(error, dict) else error_body(error)
+        super().__init__(self.body["error"]["class"])
+        self.status, self.retry_after = status, retry_after
 
 
 def bad_request(message: str) -> HttpError:
@@ -206,4 +208,4 @@ def response_to(refusal: HttpError) -> Response:
         headers["retry-after"] = str(refusal.retry_after)
     if refusal.status in (400, 413):  # what is left of the body is not read
         headers["connection"] = "close"
-    return Response(wire.dump(wire.error_body(refusal.error)), refusal.status, headers, "application/json")
+    return Response(wire.dump(refusal.body), refusal.status, headers, "application/json")

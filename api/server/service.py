@@ -33,6 +33,8 @@ from .tokens import Token, Tokens
 _MOST_PLANS = 512
 _KEPT_PLAN_BYTES = 64 << 20
 _PRUNE_SECONDS = 600.0
+FREE = ("explain", "cells", "realised")
+"""Kinds of requests that cost nothing, and are forgotten with the server."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,13 @@ class Service:
         self.settings = place.rules.server
         self._lock = _alone(store_path(place.ledger), patience)
         file = place.store()
-        self.tokens, self.requests = Tokens(file), KeptRequests(file)
+        self.tokens, self.requests = Tokens(file), KeptRequests(file, self.settings.keep_mb)
         self._curator = tacit.connect(place.database, policy=place.policy)
         self.pool = Pool(self.settings, place.database, place.policy, file.path, self.requests, self._lock)
         self._active: dict[int, Job] = {}
         self._plans: OrderedDict[tuple[str, str], Job] = OrderedDict()
         self._guard = threading.Lock()
         self._pruned = 0.0
-        self._realised: tuple[int, float] = (0, 0.0)
 
     def start(self) -> None:
         """Take up what an earlier server left, before anybody new is served, and start the workers."""
@@ -96,7 +97,7 @@ class Service:
         """The job of a request; the same one again for the same id."""
         self._prune()
         digest = hashlib.sha256(wire.dump({"kind": kind, "body": body}, in_order=True)).hexdigest()
-        if kind in ("explain", "cells"):
+        if kind in FREE:
             if self.requests.find(token, id) is not None:
                 raise ConflictError
             return self._submit_free(token, kind, id, digest, body)
@@ -147,10 +148,16 @@ class Service:
         """The file of a finished result."""
         return self.requests.result(job.number, kind)
 
-    def catalog(self, token: Token) -> list[dict[str, Any]]:
+    def catalog(self, token: Token) -> dict[str, Any]:
         """The tables that a token may name."""
         with self._curator._open(), guarded():
-            return wire.catalog(self._session(token).catalog.tables)
+            return wire.catalog(self._session(token).catalog)
+
+    def names(self) -> frozenset[str]:
+        """Of all tables and columns, in small letters: what a log line may show of a text."""
+        tables = self._curator._session.schema.tables
+        parts = [part for t in tables for part in (t.name, *t.path, *(column.name for column in t.columns))]
+        return frozenset(part.lower() for part in parts)
 
     def budget(self, token: Token) -> Budget:
         """The budget as a token sees it: the whole, and its own analyst's part; the curator sees all parts."""
@@ -160,13 +167,10 @@ class Service:
             return budget
         return replace(budget, analysts={n: a for n, a in budget.analysts.items() if n == token.analyst})
 
-    def realised(self, token: Token) -> float:
-        """What was really spent, by privacy-loss distributions; computed once for each state of the ledger."""
+    def realised(self, token: Token) -> Job:
+        """The job that says what was really spent, by privacy-loss distributions; one for each state of the ledger."""
         last = self.entries(None, after=0, limit=1, newest=True)
-        number = last[0].id if last else 0
-        if self._realised[0] != number:
-            self._realised = (number, self.budget(token).realised)
-        return self._realised[1]
+        return self.submit(token, "realised", f"realised.{last[0].id if last else 0}", {})
 
     def entries(self, analyst: str | None, *, after: int, limit: int, newest: bool = False) -> list[Entry]:
         """Entries of the ledger after a number, those of an analyst or all; no data, and no answers."""
@@ -228,7 +232,7 @@ class Service:
         return job
 
     def _forget_plans(self) -> None:
-        size = sum(len(job.result) for job in self._plans.values())
+        size = sum(len(job.result) for job in self._plans.values())  # the body of one that is over is gone
         for key, job in list(self._plans.items()):
             if len(self._plans) <= _MOST_PLANS and size <= _KEPT_PLAN_BYTES:
                 break

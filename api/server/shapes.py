@@ -14,6 +14,7 @@ from tacit.engine.measures import Objective
 from tacit.errors import InterfaceError
 from tacit.policy_section import suggestion
 from tacit.request import ask
+from tacit.wire_plans import QUESTIONS
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MOST_WAIT = 60
@@ -84,13 +85,30 @@ _ASK: dict[str, dict[str, Any]] = {
     "discover": {"type": "boolean"},
     "wait": _WAIT,
 }
+_CURVE = {
+    "type": "object",
+    "properties": {"epsilons": {"type": "array", "items": _NUMBER}, "query": {"type": "integer"}},
+    "required": [],
+    "additionalProperties": False,
+}
 BODIES: dict[str, tuple[dict[str, dict[str, Any]], tuple[str, ...]]] = {
     "explain": (
         {
             **_ASK,
             "id": _ID,
             "rows": {"type": "boolean", "description": "Also the errors of each row of the workload."},
-            "curve": {"type": "boolean", "description": "Also what other budgets would buy."},
+            "curve": {"oneOf": [{"type": "boolean"}, _CURVE], "description": "Also what other budgets would buy."},
+            "size": {
+                "oneOf": [
+                    {"type": "number"},
+                    {"type": "array", "items": {"type": "number"}},
+                    {"type": "string", "enum": ["released"]},
+                ],
+                "description": "How large the figures are taken to be: adds relative errors, and predicts averages.",
+            },
+            "alone": {"type": "boolean", "description": "Also what each query would cost by itself."},
+            "listed": {"type": "boolean", "description": "Also the cells, each as a table and a label."},
+            "matrices": {"type": "boolean", "description": "Also W and L, where cells are listed."},
         },
         ("sql",),
     ),
@@ -165,7 +183,16 @@ def canonical(kind: str, body: dict[str, Any], spend: Decimal | None) -> dict[st
     request = wire.request_of(asked)
     if not asked.names_budget and spend is not None:
         request["epsilon"] = wire.written(spend)
-    return request | {name: True for name in ("rows", "curve") if body.get(name)}
+    return request | {name: _exact(body[name]) for name in QUESTIONS if body.get(name)}
+
+
+def _exact(value: Any) -> Any:
+    """A question about a plan as it is kept: numbers as they were written."""
+    if isinstance(value, Mapping):
+        return {key: _exact(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_exact(one) for one in value]
+    return wire.written(value)
 
 
 def _read(value: Any) -> Any:
@@ -219,6 +246,8 @@ def _is(value: Any, kind: str) -> bool:
         return value is None
     if kind == "boolean":
         return isinstance(value, bool)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
     if kind == "number":
         return isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     return isinstance(value, {"string": str, "array": list, "object": Mapping}[kind])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tacit.errors import LedgerError
 
-_APPLICATION, _SCHEMA = 0x7AC17002, 1
+_APPLICATION, _SCHEMA = 0x7AC17002, 2
 _BUSY_SECONDS = 30.0
 _TABLES = """
 CREATE TABLE tokens (
@@ -44,9 +44,11 @@ CREATE TABLE requests (
     error    TEXT,
     created  TEXT NOT NULL,
     finished TEXT,
+    bytes    INTEGER NOT NULL,
     UNIQUE (token, id)
 ) STRICT;
-CREATE INDEX requests_by_state ON requests (state)
+CREATE INDEX requests_by_state ON requests (state);
+CREATE INDEX requests_by_size ON requests (token, number, state, charge, bytes)
 """
 
 
@@ -60,7 +62,9 @@ class StoreFile:
         with self.transaction() as db:
             found = (_pragma(db, "application_id"), _pragma(db, "user_version"))
         if found != (_APPLICATION, _SCHEMA):
-            raise LedgerError(f"{path} is not a file of tacit's server; it is left as it is")
+            known = found[0] == _APPLICATION
+            what = "was written by another version of tacit's server" if known else "is not a file of tacit's server"
+            raise LedgerError(f"{path} {what}; it is left as it is")
 
     @property
     def results(self) -> Path:

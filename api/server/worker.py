@@ -22,25 +22,29 @@ import tacit
 from tacit import wire, wire_results
 from tacit.budget import Rights
 from tacit.connection import Connection, guarded
-from tacit.errors import AccessError, Error, InternalError, ProgrammingError
+from tacit.errors import AccessError, Error, InternalError, NotSupportedError, ProgrammingError
 from tacit.policy import Cap
 from tacit.process import limit_memory
+from tacit.wire_errors import error_body
+from tacit.wire_numbers import number as number_body
+from tacit.wire_plans import plan_body
 
 from .kept_requests import KeptRequests
 from .store_file import StoreFile
 
 _MOST_CONNECTIONS = 8
 _LOOK_SECONDS = 0.5
+_LARGEST_PLAN = 32 << 20
 FAILED = "tacit failed on this request: a defect of tacit, not of the request; the server's log has its number"
 
 
 class Worker:
     """What a worker process holds: the socket, the server's file, and a connection for each analyst."""
 
-    def __init__(self, pipe: Pipe, database: str, policy: str, store: str, memory: int) -> None:
+    def __init__(self, pipe: Pipe, database: str, policy: str, store: str, memory: int, keep_mb: int) -> None:
         self._pipe = pipe
         self._database, self._policy, self._memory = database, policy, memory
-        self._requests = KeptRequests(StoreFile(Path(store)))
+        self._requests = KeptRequests(StoreFile(Path(store)), keep_mb)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         self.paying = threading.Lock()
         """Held from before a charge until the request is done: the watch does not end the process meanwhile."""
@@ -74,7 +78,7 @@ class Worker:
         if isinstance(error, InternalError):
             self._send({"defect": str(error).partition("\n")[0]})
             error = InternalError(FAILED)
-        body = wire.error_body(error)
+        body = error_body(error)
         if job["number"]:
             with contextlib.suppress(Error):
                 self._requests.finish(job["number"], "failed", error=body)
@@ -87,8 +91,9 @@ class Worker:
             match job["kind"]:
                 case "explain":
                     plan = connection.explain(**arguments(body, job["plan_seconds"]))
-                    more = {name: bool(body.get(name)) for name in ("rows", "curve")}
-                    return {}, wire.dump(wire_results.plan_body(plan, **more))
+                    return {}, _bounded(wire.dump(plan_body(plan, body)))
+                case "realised":
+                    return {}, wire.dump(number_body(connection.budget.realised))
                 case "cells":
                     answers = connection.answer(**{**arguments(body, job["plan_seconds"]), "refresh": False})
                     return {}, wire_results.cells_stream(answers.cells())
@@ -136,7 +141,7 @@ class Worker:
             with open(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
                 file.write(data)
             os.replace(draft, target)
-        self._requests.finish(number, "done", head=head)
+        self._requests.finish(number, "done", head=head, size=sum(map(len, parts.values())))
 
     @contextlib.contextmanager
     def _rights(self, connection: Connection, job: dict[str, Any]) -> Iterator[None]:
@@ -165,7 +170,8 @@ class Worker:
             self._send({"scan": True})
             self._pipe.recv_bytes()  # a place among those who read
 
-        access.rights = Rights(check, cap, tables, charged)
+        kept = self._requests.get(number) if number else None
+        access.rights = Rights(check, cap, tables, charged, None if kept is None else kept.charge)
         try:
             yield
         finally:
@@ -189,6 +195,16 @@ class Worker:
             time.sleep(_LOOK_SECONDS)
         with self.paying:
             os._exit(0)
+
+
+def _bounded(plan: bytes) -> bytes:
+    """A plan that the server can hold for its reader."""
+    if len(plan) > _LARGEST_PLAN:
+        raise NotSupportedError(
+            f"the plan of this batch is longer than the {_LARGEST_PLAN >> 20} MiB that a server sends\n"
+            "hint: explain a part of the batch; answering it all is another matter"
+        )
+    return plan
 
 
 def arguments(body: dict[str, Any], most_seconds: float) -> dict[str, Any]:
@@ -215,7 +231,7 @@ def main() -> None:
         first = wire.parse(pipe.recv_bytes())
     except (EOFError, OSError):
         return
-    worker = Worker(pipe, first["database"], first["policy"], first["store"], first["memory"])
+    worker = Worker(pipe, first["database"], first["policy"], first["store"], first["memory"], first["keep_mb"])
     threading.Thread(target=worker.watch, args=(first["parent"],), daemon=True).start()
     pipe.send_bytes(b"{}")  # ready
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -22,7 +22,7 @@ from tacit.engine.accounting.log import Log
 from tacit.engine.accounting.records import Balances, Charge, ChargeRequest, Right, StoredRelease
 from tacit.engine.accounting.terms import Terms, check_units
 from tacit.engine.accounting.verify import check, check_on_opening
-from tacit.errors import InternalError, LedgerError
+from tacit.errors import InternalError, LedgerError, ProgrammingError
 
 __all__ = ["Balances", "Charge", "ChargeRequest", "Entry", "Ledger", "StoredRelease", "Terms", "verify"]
 
@@ -182,7 +182,7 @@ class Ledger:
         A charge of the same analyst for the same fingerprint that covers the request and was never
         released is handed back at no cost: a crash between charge and release is not paid twice. The
         transaction holds the write lock from reading the sum to writing the entry, so concurrent requests
-        cannot both see the old sum.
+        cannot both see the old sum. A request that has such a charge ``pending`` gets that one or none.
 
         Guarantee: under the rule of ``composition``, everything ever released for charges of this ledger is
         together private at its cap, for neighbours of the one kind that its policy names.
@@ -194,6 +194,12 @@ class Ledger:
             unused = self._unused(log, request)
             if unused is not None:
                 return Charge(unused.id, NOTHING, *unused.amount)
+            if request.pending is not None and log.payload(request.pending) is None:
+                raise ProgrammingError(
+                    "this request was charged before and never released, and since then the tables or what is released "
+                    "of them have changed: answering it now would be charged again, and was not\n"
+                    "hint: ask under a new request id; explain says what that costs"
+                )
             cost = self._admit(log, request, limit)
             entry = log.append(
                 "charge",

@@ -32,6 +32,8 @@ class ChargeRequest:
     rho: Decimal | None = None
     """What it costs in zCDP (``JointPlan.rho``); a ledger with that rule needs it."""
     right: Right | None = None
+    pending: int | None = None
+    """A charge that was made for the same request and never released: no other one is made in its place."""
 
     @property
     def event(self) -> Event:

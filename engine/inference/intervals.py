@@ -21,6 +21,8 @@ _ROUNDING = 1e-9
 """Errors on a coarse lattice repeat themselves: a width that equals one holds it, however it is rounded."""
 _CERTAINTY = 0.99
 """That a width from draws of the error itself covers what it states, over the draws."""
+_LEAST_LEVEL = 1e-12
+"""Below it the binomial quantile is no number any more; a larger level gives a wider interval."""
 
 
 @lru_cache(maxsize=256)
@@ -58,7 +60,7 @@ def covering_widths(errors: Matrix, confidence: float) -> Vector:
         return np.full(len(errors), np.nan)
 
     def place(level: float) -> int:
-        return int(np.ceil(bdtrik(_CERTAINTY, draws, level)))
+        return int(np.ceil(bdtrik(_CERTAINTY, draws, max(level, _LEAST_LEVEL))))
 
     level = confidence
     if place(level) >= draws:

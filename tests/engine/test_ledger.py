@@ -18,7 +18,7 @@ from tacit.engine.accounting import curator
 from tacit.engine.accounting.amounts import Amount
 from tacit.engine.accounting.description import MechanismRecord, PartRecord
 from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
-from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError
+from tacit.errors import BudgetError, InternalError, LedgerError, PrivacyParameterError, ProgrammingError
 
 
 def amount(epsilon: str, delta: str = "0") -> Amount:
@@ -262,6 +262,17 @@ def test_threads_that_ask_for_versions_while_they_change(tmp_path: Path) -> None
         thread.join()
     assert errors == []
     assert ledger.versions() == {"t": "49"}
+
+
+def test_a_request_with_a_pending_charge_gets_that_one_or_none(ledger: Ledger) -> None:
+    first = ledger.charge(ChargeRequest("a", 0.25))
+    with pytest.raises(ProgrammingError, match="charged before and never released"):
+        ledger.charge(ChargeRequest("b", 0.25, pending=first.id))
+    assert ledger.spent() == amount("0.25")
+    again = ledger.charge(ChargeRequest("a", 0.25, pending=first.id))
+    assert (again.id, again.cost) == (first.id, amount("0"))
+    ledger.store(first.id, b"released")
+    assert ledger.charge(ChargeRequest("b", 0.25, pending=first.id)).cost == amount("0.25")
 
 
 def test_an_unused_charge_is_taken_up_only_by_the_mechanism_on_record(tmp_path: Path) -> None:

@@ -127,6 +127,14 @@ def test_a_width_from_draws_is_the_order_statistic_that_covers(draws: int, confi
     assert bdtr(k - 1, draws, confidence) >= 0.99 > bdtr(k - 2, draws, confidence)
 
 
+@pytest.mark.parametrize("confidence", [5e-324, 1e-300, 1e-17, 1e-12, 1 - 2**-53])
+def test_a_width_is_there_for_every_confidence(confidence: float) -> None:
+    errors = np.random.default_rng(0).laplace(size=(2, 1000))
+    widths = covering_widths(errors, confidence)
+    assert np.isfinite(widths).all()
+    assert (widths >= np.abs(errors).min(axis=1)).all()
+
+
 def test_releases_are_estimated_better_and_their_intervals_hold() -> None:
     """The whole way, over exact lattice noise: five releases of one batch, again and again."""
     W, x = ranges(9, 6), np.array([40, 3, 0, 0, 17, 250])

@@ -57,17 +57,22 @@ def clinic_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def policy_text() -> str:
+    return POLICY
+
+
 @pytest.fixture
 def serve(clinic_file: Path, tmp_path: Path) -> Iterator[Serve]:
     """Starts servers over a copy of the clinic of one's own."""
     running: list[Serving] = []
 
-    def start(policy: str = POLICY) -> Serving:
+    def start(policy: str = POLICY, *options: str) -> Serving:
         database, file = tmp_path / "clinic.duckdb", tmp_path / "clinic.toml"
         if not database.exists():
             database.write_bytes(clinic_file.read_bytes())
         file.write_text(policy)
-        running.append(Serving(file, database))
+        running.append(Serving(file, database, *options))
         return running[-1]
 
     yield start

@@ -14,8 +14,10 @@ import pytest
 import tacit
 from pandas.testing import assert_frame_equal
 from support.serving import Serving
-from tacit import Connection, wire
+from tacit import Connection, wire_errors
+from tacit.cli.program import app
 from tacit.errors import SqlError
+from typer.testing import CliRunner
 
 BATCH = [
     "SELECT state, count(*) AS n, avg(cost) AS cost FROM visits GROUP BY state",
@@ -157,7 +159,7 @@ def test_errors_are_the_same_exceptions(
 
 def test_an_error_of_a_server_underlines_no_more_than_its_text() -> None:
     content = {"class": "SqlError", "message": "no", "sql": "SELECT 1", "start": 10**12, "end": 2 * 10**12}
-    error = wire.read_error({"error": content})
+    error = wire_errors.read_error({"error": content})
     assert isinstance(error, SqlError)
     assert len(str(error)) < 100
 
@@ -192,3 +194,15 @@ def test_what_is_refused_before_anything_is_sent(server: Serving) -> None:
         pass
     with pytest.raises(tacit.InterfaceError, match="closed"):
         con.explain("SELECT count(*) FROM visits", epsilon=1)
+
+
+def test_the_command_line_over_a_server(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TACIT_TOKEN", server.token("shell"))
+    sql = "SELECT count(*) AS n FROM visits WHERE nights < 3"
+    for command, said in (("explain", "within"), ("answer", "n"), ("budget", "left")):
+        words = [command, *(() if command == "budget" else ("-", "--epsilon", "0.5")), "--db", server.address]
+        done = CliRunner().invoke(app, words, input=sql)
+        assert (done.exit_code, said in done.stdout) == (0, True), (words, done.output)
+        assert "no policy" not in done.output
+    done = CliRunner().invoke(app, ["answer", "-", "--db", server.address, "--policy", "x.toml"], input=sql)
+    assert (done.exit_code != 0, "policy" in done.output) == (True, True)

@@ -303,3 +303,18 @@ def test_the_keyboard_reaches_everything_in_order(visit: Visit, server: Serving)
         assert outline, page.evaluate("document.activeElement.outerHTML")
         page.keyboard.press("Tab")
     assert reached == wanted
+
+
+def test_notes_stand_below_their_table(visit: Visit, server: Serving) -> None:
+    page = visit(server.token("page-notes"), width=1100)
+    explained(page, "SELECT state, sex, count(*) AS n, avg(cost) AS mean_cost FROM visits GROUP BY state, sex")
+    page.get_by_label("ε for this batch").fill("0.01")
+    page.keyboard.press("Tab")
+    expect(page.locator("#answer")).to_have_text("Answer for ε 0.01")
+    page.locator("#answer").click()
+    expect(page.locator(".footnotes li").first).to_contain_text("rows")
+    marks = page.locator("td.note").all_inner_texts()
+    assert any("1" in mark for mark in marks)
+    fits = "() => [...document.querySelectorAll('.answer .scroll')].every((e) => e.scrollWidth <= e.clientWidth)"
+    assert page.evaluate(fits)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -22,6 +22,7 @@ from tacit.server.kept_requests import KeptRequests
 from tacit.server.service import Place, Service
 from tacit.server.store_file import StoreFile
 from tacit.server.tokens import Token, Tokens
+from tacit.server.worker import Worker
 
 COUNT = "SELECT count(*) AS n FROM visits WHERE age < {}"
 
@@ -279,6 +280,41 @@ def test_rights_are_checked_inside_the_ledgers_transaction(tmp_path: Path) -> No
         with pytest.raises(BudgetError):  # neither reading what ana paid for nor paying fits
             con.answer("SELECT count(*) FROM t", epsilon=0.5)
         assert con.budget.analysts["bob"] == before.analysts["bob"]
+
+
+class Killed(BaseException):
+    """As if the process had ended here."""
+
+
+def test_a_charge_that_fits_no_more_is_not_paid_again(tmp_path: Path) -> None:
+    import duckdb
+
+    database = tmp_path / "t.duckdb"
+    with duckdb.connect(str(database)) as db:
+        db.execute("CREATE TABLE t AS SELECT i FROM range(50) r(i)")
+    requests = KeptRequests(StoreFile(tmp_path / "t.server"))
+    _, token = Tokens(StoreFile(tmp_path / "t.server")).create("ana")
+    kept, _ = requests.add(token, "request-1", "answer", "x", {})
+
+    def killed(charge: int) -> None:
+        requests.charged(kept.number, charge)
+        raise Killed
+
+    worker = object.__new__(Worker)
+    worker._requests = requests
+    job = {"number": kept.number, "tables": None, "cap": [None, None], "free": False}
+    with tacit.connect(database, policy={"budget": {"epsilon": 1}}, analyst="ana") as con:
+        con._session.access.rights = Rights(lambda: Cap(), charged=killed)
+        with pytest.raises(Killed):
+            con.answer("SELECT count(*) FROM t", epsilon=0.25)
+        with worker._rights(con, job):  # what the next worker that takes it up may do
+            rights = con._session.access.rights
+        assert rights.pending is not None
+        con._session.access.rights = Rights(lambda: Cap(), pending=rights.pending)
+        os.utime(database)  # another version of the tables, of which the charge does not speak
+        with pytest.raises(tacit.ProgrammingError, match="charged before and never released"):
+            con.answer("SELECT count(*) FROM t", epsilon=0.25)
+        assert con.budget.spent.epsilon == Decimal("0.25")
 
 
 def job(analyst: str) -> Job:

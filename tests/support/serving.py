@@ -24,8 +24,9 @@ START_SECONDS = 60
 class Serving:
     """``tacit serve`` over a database, on a free port of this machine."""
 
-    def __init__(self, policy: Path, database: Path) -> None:
+    def __init__(self, policy: Path, database: Path, *options: str) -> None:
         self.place = Place.of(policy, str(database))
+        self._options = options
         self.tokens = Tokens(self.place.store())
         self.lines: list[str] = []
         """What the server wrote to standard error: its log."""
@@ -36,7 +37,7 @@ class Serving:
         """Start the server, and wait until it accepts requests."""
         command = [sys.executable, "-m", "tacit.server.commands", "serve", str(self.place.policy)]
         self.process = subprocess.Popen(
-            [*command, "--db", self.place.database, "--port", "0"],
+            [*command, "--db", self.place.database, "--port", "0", *self._options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -69,23 +69,22 @@ function singleFigures(all) {
   if (all.length === 1) return card(all[0].column.name, all[0].number, bigFigure(all[0].column), null, all[0].sql);
   const counts = all.filter(({ sql }) => !OTHER_THAN_COUNTS.test(sql));
   const points = counts.map(({ column }) => point(column, 0, column.name));
+  const notes = footnotes(all.some(({ column }) => column.note[0]));
   const rows = all.map(({ column, number, sql }) =>
     el(
       "tr",
       { class: isWeak(point(column, 0, "")) ? "weak" : null },
       el("th", { scope: "row", title: sql.trim() }, el("span", { class: "chip" }, number), column.name),
       ...numbersOf(column, 0),
-      el("td", { class: "note" }, column.note[0]),
+      notes.cell([column.note[0]]),
     ),
   );
   const drawn = counts.length > 1 && counts.length <= 2 * MOST_BARS;
-  const noted = all.some(({ column }) => column.note[0]);
-  if (!noted) rows.forEach((row) => row.lastChild.remove());
   return card(
     "Single figures",
     null,
     drawn && responsive((room) => bars(points, room, "Single figures")),
-    table(["Query"], [""], rows, noted, true),
+    el("div", {}, table(["Query"], [""], rows, notes, true), notes.list),
     null,
   );
 }
@@ -186,7 +185,7 @@ function chartOf(column, keys, points, count, name) {
 
 function groupTable(answer, keys, figures) {
   const count = size(answer);
-  const noted = figures.some((column) => column.note.some(Boolean));
+  const notes = footnotes(figures.some((column) => column.note.some(Boolean)));
   const row = (i) =>
     el(
       "tr",
@@ -195,18 +194,17 @@ function groupTable(answer, keys, figures) {
         el("th", { scope: "row", class: key.values[i] === null ? "null" : null }, keyText(key.values[i])),
       ),
       figures.map((column) => numbersOf(column, i, figures.length === 1)),
-      noted &&
-        el("td", { class: "note" }, [...new Set(figures.map((column) => column.note[i]).filter(Boolean))].join("; ")),
+      notes.cell(figures.map((column) => column.note[i])),
     );
   const rows = Array.from({ length: Math.min(count, SLICE) }, (_, i) => row(i));
   const built = table(
     keys.map((key) => key.name),
     figures.map((column) => (figures.length > 1 ? column.name : "")),
     rows,
-    noted,
+    notes,
     figures.length === 1,
   );
-  if (count <= SLICE) return built;
+  if (count <= SLICE) return el("div", {}, built, notes.list);
   let shown = SLICE;
   const more = el("button", { type: "button", class: "quiet" }, `Show more of ${count.toLocaleString("en")} rows`);
   more.addEventListener("click", () => {
@@ -214,10 +212,28 @@ function groupTable(answer, keys, figures) {
     for (const end = Math.min(count, shown + 1000); shown < end; shown += 1) body.append(row(shown));
     more.hidden = shown >= count;
   });
-  return el("div", {}, built, more);
+  return el("div", {}, built, more, notes.list);
 }
 
-function table(keys, figures, rows, noted, interval) {
+/** What is to be said of rows, each text once below the table: a column of sentences would leave no room for figures. */
+function footnotes(wanted) {
+  const numbers = new Map();
+  const list = wanted && el("ol", { class: "footnotes" });
+  const numbered = (text) => {
+    if (!numbers.has(text)) {
+      numbers.set(text, numbers.size + 1);
+      list.append(el("li", {}, text));
+    }
+    return numbers.get(text);
+  };
+  const cell = (texts) => {
+    const found = [...new Set(texts.filter(Boolean))].map((text) => numbered(text));
+    return wanted && el("td", { class: "note" }, found.length > 0 && el("span", { class: "unseen" }, "note "), found.join(", "));
+  };
+  return { wanted, list, cell };
+}
+
+function table(keys, figures, rows, notes, interval) {
   return el(
     "div",
     {
@@ -241,7 +257,7 @@ function table(keys, figures, rows, noted, interval) {
             el("th", { scope: "col", class: "numeric" }, "Within"),
             interval && el("th", { scope: "col", class: "numeric interval" }, "Interval"),
           ]),
-          noted && el("th", { scope: "col" }, "Note"),
+          notes.wanted && el("th", { scope: "col" }, "Note"),
         ),
       ),
       el("tbody", {}, rows),

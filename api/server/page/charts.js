@@ -157,7 +157,7 @@ const SHADES = 7;
 export function heat(points, width, name) {
   const rows = [...new Set(points.map((p) => p.row))];
   const columns = [...new Set(points.map((p) => p.column))];
-  const left = Math.min(Math.max(...rows.map((text) => text.length)) * LETTER + 12, width * 0.34);
+  const left = Math.min(Math.max(...rows.map((text) => text.length)) * LETTER + 20, width * 0.34);
   const cell = Math.max(34, Math.min(120, (width - left) / columns.length));
   const [tall, top] = [34, 26];
   const most = Math.max(...points.map((p) => p.value).filter(finite), 0) || 1;

@@ -95,7 +95,7 @@ function open() {
   for (const node of document.querySelectorAll(".curator-only")) show(node, me.role === "curator");
   session.desk = new Desk({ client, purse, tables, onSpent: refresh });
   showCatalog(tables, (name) => session.desk.insert(name));
-  $("catalog-place").open = matchMedia("(min-width: 64rem)").matches;
+  $("catalog-place").open = matchMedia("(min-width: 76rem)").matches;
   route();
 }
 
