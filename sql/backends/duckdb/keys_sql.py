@@ -110,8 +110,8 @@ class Keys:
 
     @property
     def size(self) -> int | None:
-        """How many values the common number has, where it is the only key."""
-        return None if self._found or self._by_themselves else self._size
+        """How many values the common number has, where it is all that ``columns`` selects: no other key, no share."""
+        return None if self._found or self._by_themselves or self.scan.summed else self._size
 
     def columns(self, shares: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """What is selected of the stored rows: keys, then what is needed to find regions, then the shares.

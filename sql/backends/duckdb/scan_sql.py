@@ -92,7 +92,7 @@ def kept_keys(scan: Scan, columns: Sequence[tuple[str, str]], size: int | None, 
         f"FROM {stored(table, names)} WHERE {unit} IS NOT NULL"
     )
     shown = ", ".join(name for _, name in columns)
-    if table.max_rows_per_unit == 1 and size is not None and len(columns) == 1 and size <= _PACKED:
+    if table.max_rows_per_unit == 1 and size is not None and size <= _PACKED:
         bits = max(1, (size - 1).bit_length())
         least = f"min((h >> {bits} << {bits}) | TRY_CAST({shown} AS UBIGINT))"
         return f"SELECT CAST({least} & {(1 << bits) - 1} AS BIGINT) AS {shown} FROM ({rows}) GROUP BY u"  # noqa: S608
