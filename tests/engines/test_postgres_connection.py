@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import sqlalchemy as sa
 import tacit
 import tacit.testing
+from support.postgres_server import NoServer, standby
 from tacit.sql import open_source
 from tacit.sql.backends.opening import _open_postgres
 from tacit.sql.backends.postgres.sessions import RowReader
@@ -173,6 +175,54 @@ def test_a_writer_that_ends_late_makes_a_new_version(con: tacit.Connection, url:
         before = source.version(b"key")
         writer.commit()
     assert source.version(b"key") != before
+
+
+@pytest.fixture
+def follower(postgres: str) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A server that follows the first, and what makes it one by itself."""
+    try:
+        with standby(postgres) as (url, promote):
+            yield url, promote
+    except NoServer as error:
+        pytest.skip(f"no standby: {error}")
+
+
+def test_a_server_that_follows_another_has_versions_of_its_own(
+    postgres: str, follower: tuple[str, Callable[[], None]]
+) -> None:
+    """Its list of transactions says less, and once it stands by itself it gives their numbers to others."""
+    (url, promote), count = follower, "SELECT count(*), pg_current_snapshot()::text FROM followed"
+    with (
+        psycopg.connect(postgres, autocommit=True) as first,
+        psycopg.connect(url, autocommit=True) as second,
+        closing(_open_postgres(postgres)) as source,
+        closing(_open_postgres(url)) as following,
+    ):
+
+        def state() -> tuple[Any, str]:
+            written = first.execute("SELECT pg_current_wal_insert_lsn()").fetchall()[0]
+            while second.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", written).fetchall() != [(True,)]:
+                time.sleep(0.01)
+            return second.execute(count).fetchall()[0], following.version(b"key")
+
+        first.execute("CREATE TABLE followed (a int)")
+        with psycopg.connect(postgres) as early, psycopg.connect(postgres) as late:
+            for writer in (early, late, first):
+                writer.execute("INSERT INTO followed VALUES (1)")
+            before, version = state()
+            late.commit()
+            after, new_version = state()
+        assert (before[0], after[0]) == (1, 2) and before[1] == after[1]
+        assert version != new_version
+
+        assert state()[0][0] == 3
+        promote()  # as if the first one were lost, with what it is about to write
+        first.execute("INSERT INTO followed VALUES (1)")
+        second.execute("INSERT INTO followed VALUES (1), (2)")
+        (rows, here), (other_rows, there) = (c.execute(count).fetchall()[0] for c in (first, second))
+        assert (rows, other_rows) == (4, 5) and here == there
+        assert source._identity == following._identity and source.version(b"key") != following.version(b"key")
+        first.execute("DROP TABLE followed")
 
 
 def test_threads_share_a_connection(con: tacit.Connection) -> None:

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,25 +56,55 @@ def _run(command: list[str], folder: Path) -> None:
 @contextmanager
 def server() -> Iterator[str]:
     """The URL of a new server's database, for a superuser. Raises NoServer where none can be had."""
+    with _folder() as folder, _started(_initialised(folder), folder):
+        yield _url(folder)
+
+
+@contextmanager
+def standby(url: str) -> Iterator[tuple[str, Callable[[], None]]]:
+    """(the URL of a server that follows another one, what makes it a server by itself). Raises NoServer."""
+    first = Path(url.partition("host=")[2])
+    with _folder() as folder:
+        copy = ["pg_basebackup", "-D", str(folder / "data"), "-R", "-h", str(first), "-U", "curator", "-c", "fast"]
+        for binaries in dict.fromkeys(_within_reach(found, folder) for found in _folders()):
+            try:
+                _run([str(binaries / copy[0]), *copy[1:]], folder)
+            except (OSError, subprocess.SubprocessError):
+                shutil.rmtree(folder / "data", ignore_errors=True)
+                continue
+            with _started(binaries, folder) as control:
+                yield _url(folder), lambda: _run([*control, "promote"], folder)
+            return
+        raise NoServer("PostgreSQL's pg_basebackup is nowhere to be found")
+
+
+def _url(folder: Path) -> str:
+    return f"postgresql://curator@/postgres?host={folder}"
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="tacit-pg-"))
     folder.chmod(0o755)
     if (user := _user()) is not None:
         shutil.chown(folder, user)
     try:
-        binaries = _initialised(folder)
-        settings = SETTINGS | {"unix_socket_directories": str(folder)}
-        options = " ".join(f"-c {name}={value or chr(39) * 2}" for name, value in settings.items())
-        control = [str(binaries / "pg_ctl"), "-D", str(folder / "data"), "-w"]
-        _run(
-            [*control, "-o", f"{options} -c unix_socket_directories={folder}", "-l", str(folder / "log"), "start"],
-            folder,
-        )
-        try:
-            yield f"postgresql://curator@/postgres?host={folder}"
-        finally:
-            _run([*control, "-m", "immediate", "stop"], folder)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _started(binaries: Path, folder: Path) -> Iterator[list[str]]:
+    """A server that runs on the data in a folder; yields how it is controlled."""
+    settings = SETTINGS | {"unix_socket_directories": str(folder)}
+    options = " ".join(f"-c {name}={value or chr(39) * 2}" for name, value in settings.items())
+    control = [str(binaries / "pg_ctl"), "-D", str(folder / "data"), "-w"]
+    _run([*control, "-o", options, "-l", str(folder / "log"), "start"], folder)
+    try:
+        yield control
+    finally:
+        _run([*control, "-m", "immediate", "stop"], folder)
 
 
 def _within_reach(binaries: Path, folder: Path) -> Path:

@@ -43,7 +43,10 @@ _CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 _MAY_ASK = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
 _MOST_PASSES = 4
 """So many scans of a table are counted one by one in PostgreSQL."""
-_SNAPSHOT = "SELECT pg_current_snapshot()::text"
+_STATE = (
+    "SELECT pg_current_snapshot()::text, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()::text END, "
+    "pg_postmaster_start_time()::text"
+)
 
 
 def open_postgres(url: str) -> PostgresSource:
@@ -89,10 +92,12 @@ class PostgresSource(Scanner):
         """A name of the database's present state that says nothing but whether the state is the same.
 
         It is made of the transactions that a reader would see as finished, so any write in the cluster, in another
-        database too, makes a new one. A standby has such a list as well.
+        database too, makes a new one. A standby names the first and the last of those that are under way and no other,
+        so how far it has replayed the log is part of it too. So is when the server was started: one that was restored
+        from a backup, or took the place of another, gives the numbers of lost transactions to new ones.
         """
-        [[(snapshot,)]] = all_rows(self._sessions, [_SNAPSHOT])
-        return hmac.new(key, f"version {self._identity} {snapshot}".encode(), "sha256").hexdigest()[:32]
+        [[state]] = all_rows(self._sessions, [_STATE])
+        return hmac.new(key, f"version {self._identity} {state}".encode(), "sha256").hexdigest()[:32]
 
     def count(self, scan: Scan, salt: bytes) -> NDArray[np.int64]:
         """The integer vector x of one table."""
