@@ -189,6 +189,36 @@ def test_views(clinic: Any, con: tacit.Connection, tmp_path: Path) -> None:
         clinic.sql("DROP VIEW lab.few")
 
 
+def test_two_names_of_the_same_rows_are_not_charged(clinic: Any, tmp_path: Path) -> None:
+    """Tables over one folder, views of one frame: the policy may speak of units under one of the names only."""
+    folder = tmp_path / "a b"  # Spark lists its files as URLs
+    clinic.range(20).selectExpr("id % 4 AS u", "id").write.parquet(str(folder))
+    frame = clinic.createDataFrame(pa.table({"u": [1, 1, 2], "id": [1, 2, 3]}))
+    names = {"tables": ["one", "two"], "views": ["frame", "again", "renamed"]}
+    budget = {"epsilon": 1.0}
+    try:
+        clinic.sql(f"CREATE TABLE one USING parquet LOCATION '{folder}'")
+        with tacit.connect(clinic, policy={"budget": budget}, ledger=tmp_path / "ledger") as con:
+            con.answer("SELECT count(*) FROM one", epsilon=0.1)
+        clinic.sql(f"CREATE TABLE two USING parquet LOCATION '{folder}'")
+        frame.createOrReplaceTempView("frame")
+        frame.createOrReplaceTempView("again")
+        frame.selectExpr("id AS other").createOrReplaceTempView("renamed")
+        with tacit.connect(clinic, policy={"budget": budget}, ledger=tmp_path / "ledger") as con:
+            for _ in range(2):  # what was listed once is not relied on
+                for name in (*names["tables"], *names["views"]):
+                    with pytest.raises(tacit.NotSupportedError, match="two tables of the same rows"):
+                        con.answer(f"SELECT count(*) FROM {name}", epsilon=0.1)
+                clinic.sql("INSERT OVERWRITE one SELECT id % 4, id FROM range(5)")
+                clinic.catalog.refreshTable("two")
+            assert str(con.budget.spent.epsilon) == "0.1"
+    finally:
+        for name in names["views"]:
+            clinic.catalog.dropTempView(name)
+        for name in names["tables"]:
+            clinic.sql(f"DROP TABLE IF EXISTS {name}")
+
+
 @pytest.mark.parametrize("kind", ["double", "float"])
 def test_one_row_does_not_decide_which_rows_of_a_view_are_read(clinic: Any, tmp_path: Path, kind: str) -> None:
     """Writers leave NaN out of the greatest value that a part of a file states, and Spark skips parts by it."""

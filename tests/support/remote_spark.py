@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import tacit
 import tacit.testing
 
@@ -29,8 +31,14 @@ def main() -> None:
         for name in ("visits", "tests"):
             spark.read.parquet(str(tables / name)).createOrReplaceTempView(name)
         spark.range(50).createOrReplaceTempView("numbers")
+        frame = spark.createDataFrame(pa.table({"pid": [1, 1], "age": [2, 3]}))
+        frame.createOrReplaceTempView("frame")
+        frame.selectExpr("age AS years").createOrReplaceTempView("renamed")
         with tacit.connect(spark, policy=POLICY, ledger=files / "ledger") as con:
             con.answer("SELECT count(*) FROM visits WHERE age < 50", epsilon=0.5)
+            with suppress(tacit.NotSupportedError):
+                con.answer("SELECT count(*) FROM renamed", epsilon=0.1)
+                raise AssertionError("one frame was two tables")
             for sql in (
                 "SELECT count(*) FROM visits",
                 "SELECT count(*) FROM numbers WHERE id < 9",

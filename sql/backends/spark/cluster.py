@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import numpy as np
@@ -65,7 +67,6 @@ class SparkSource(Scanner):
     def __init__(self, session: Any) -> None:
         self._session = session
         self._relations: dict[tuple[str, ...], Relation] = {}
-        self._files: dict[tuple[str, ...], frozenset[str]] = {}
         self._ready = False
         super().__init__()
         self._jobs = Jobs(session, self._running)
@@ -95,7 +96,7 @@ class SparkSource(Scanner):
             texts = sorted(text for text, _ in stamps)
             sizes: list[Any] = []
             if files:
-                frame = self._session.read.format("binaryFile").load(files)
+                frame = self._session.read.format("binaryFile").load([_written(file) for file in files])
                 found = frame.selectExpr("path", "length", f"{BUILTIN}unix_micros(modificationTime) AS modified")
                 sizes = sorted(map(tuple, found.collect()))
         return hmac.new(key, f"version {texts} {sizes}".encode(), "sha256").hexdigest()[:32]
@@ -342,26 +343,33 @@ class SparkSource(Scanner):
         return ""
 
     def _check_single(self, table: Table, relation: Relation) -> None:
-        """No registered folder is a second name for the rows of a table, of which the policy says something else."""
+        """No other name stands for the rows of a table, of which the policy says something else.
+
+        Asked anew each time: files come and go, and those of two names are compared as of one moment.
+        """
         if table.public:
             return
-        files = self._files_of(relation)
+        rows = self._origins(relation)
         for other in self._relations.values():
-            if other.key == relation.key or other.view or not (other.temporary or relation.temporary):
+            if other.key == relation.key or other.view or not rows & self._origins(other):
                 continue
-            if files & self._files_of(other):
-                raise NotSupportedError(
-                    f"{relation.path[1]} and {other.path[1]} read the same files, and would be two tables of the same "
-                    f"rows; nothing was charged\nhint: session.catalog.dropTempView("
-                    f"{(other if other.temporary else relation).path[1]!r}), and connect again"
-                )
+            temporary = next((name for name in (other, relation) if name.temporary), None)
+            hint = (
+                "make one of them a view of the other: CREATE VIEW … AS SELECT * FROM …"
+                if temporary is None
+                else f"session.catalog.dropTempView({temporary.path[1]!r})"
+            )
+            raise NotSupportedError(
+                f"{relation.path[1]} and {other.path[1]} read the same files, or the same frame, and would be two "
+                f"tables of the same rows; nothing was charged\nhint: {hint}, and connect again"
+            )
 
-    def _files_of(self, relation: Relation) -> frozenset[str]:
-        if relation.key in self._files and not relation.temporary:
-            return self._files[relation.key]
+    def _origins(self, relation: Relation) -> frozenset[str]:
+        """Where the rows of a relation come from: its files, or the frame that they are part of."""
         with self._jobs.job("Spark cannot be asked for the files of its tables; nothing was charged"):
-            self._files[relation.key] = frozenset(self._session.table(relation.place).inputFiles())
-        return self._files[relation.key]
+            plan = read_plan(self._session, relation.place)
+            files = self._session.table(relation.place).inputFiles()
+        return frozenset([*files, plan.frame] if plan is not None and plan.frame else files)
 
     def close(self) -> None:
         """Forget what was copied; the session is the caller's."""
@@ -387,6 +395,15 @@ class _CopiedRelations(CopiedRows):
                 self._copy.execute(f"INSERT INTO temp.main.{quote(name)} SELECT {shown} FROM arriving")  # noqa: S608
                 self._copy.unregister("arriving")
             self._names[key] = f"temp.main.{quote(name)}"
+
+
+def _written(file: str) -> str:
+    """A file that Spark has listed, as it is written to be read: without the escapes of a URL, and as no pattern.
+
+    >>> _written("file:/a%20b/c%5B1%5D")
+    'file:/a b/c\\\\[1\\\\]'
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", unquote(file))
 
 
 def _settings() -> Iterator[str]:

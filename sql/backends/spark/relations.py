@@ -86,6 +86,8 @@ class Plan:
     named: str | None = None
     """The table that it reads, where that has a name in the catalog."""
     files: bool = False
+    frame: str = ""
+    """Of rows that are part of the plan: equal for all plans that hold the same ones."""
 
     @property
     def plain(self) -> bool:
@@ -175,7 +177,7 @@ def read_plan(session: Any, place: str) -> Plan | None:
     leaf = nodes[-1] if nodes else ""
     if _IN_PLAN.fullmatch(leaf):
         if all(_picked(node) is not None for node in nodes[:-1]):
-            return Plan(nodes, optimized)
+            return Plan(nodes, optimized, frame=_frame(nodes, remote=is_remote(session)))
         return None
     match = _RELATION.fullmatch(leaf)
     if match is None or match[2].lower() not in FORMATS:
@@ -187,6 +189,20 @@ def read_plan(session: Any, place: str) -> Plan | None:
     if any(node.startswith("Filter ") for node in optimized) and not _reads_every_row(session, place):
         return None
     return Plan(nodes, optimized, match[1] or None, True)
+
+
+def is_remote(session: Any) -> bool:
+    """Whether the session is one of a server."""
+    return ".connect." in type(session).__module__
+
+
+def _frame(nodes: Sequence[str], *, remote: bool) -> str:
+    """What rows that are part of a plan are told from others by.
+
+    In this process by the numbers of their columns, which no other frame has. A server gives them anew for each view,
+    and its frames have columns without names: there, frames whose first names are the same count as one.
+    """
+    return re.sub(r"#\d+", "", " ".join(nodes[-2:])) if remote else nodes[-1]
 
 
 def _reads_every_row(session: Any, place: str) -> bool:

@@ -15,7 +15,7 @@ from tacit.errors import NotSupportedError, OperationalError
 
 from ...catalog import KeyStep, Table
 from ..duckdb.running import Running
-from .relations import Relation
+from .relations import Relation, is_remote
 from .spark_types import BUILTIN, identifier
 from .spark_worker import CHUNKS, SUMS, Task, packing
 from .split_scans import OWNER, NotSplit, Split, unit_type
@@ -34,7 +34,7 @@ class Jobs:
         # the tags of a session of this process do not reach the thread that collects Arrow; those of its context do
         self._tags = (
             (session.addTag, session.removeTag, session.interruptTag)
-            if ".connect." in type(session).__module__
+            if is_remote(session)
             else _context_tags(session.sparkContext)
         )
 
