@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,12 @@ def lake(folder: Path) -> Path:
 
 def catalog(path: Path, lake: Path, logs: Path) -> Path:
     logs.write_text("age,name\n30,b\nbad,c\n")
+    one = shutil.copy(next(lake.glob("y=2020/*")), lake.with_name("one.parquet"))
     with duckdb.connect(str(path)) as database:
         database.execute(f"""
             CREATE TABLE stored AS SELECT range AS x FROM range(5);
             CREATE VIEW visits AS SELECT * FROM read_parquet('{lake}/**/*.parquet', hive_partitioning = true);
-            CREATE VIEW one AS FROM '{next(lake.glob("y=2020/*"))}';
+            CREATE VIEW one AS FROM '{one}';
             CREATE VIEW late AS SELECT a FROM visits WHERE y = 2021;
             CREATE VIEW logs AS SELECT * FROM read_csv('{logs}');
             CREATE VIEW part AS SELECT a FROM read_parquet('{lake}/**/*.parquet') WHERE a < 3;

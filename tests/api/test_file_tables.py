@@ -248,3 +248,30 @@ def test_times_of_a_day_in_parquet_files_are_refused_unpaid(tmp_path: Path, unit
         with pytest.raises(tacit.NotSupportedError, match="times of a day"):
             con.answer("SELECT count(*) FROM rows WHERE t IS NULL", epsilon=0.5)
         assert con.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("other", ["rows.parquet", "link.parquet", "r*.parquet"])
+def test_two_views_of_the_same_files_are_not_charged(tmp_path: Path, other: str, opened: bool) -> None:
+    """The policy may speak of units under one of the names only; a view of the view has those of the files."""
+    duckdb.sql("SELECT range % 4 AS u FROM range(40)").write_parquet(str(tmp_path / "rows.parquet"))
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "rows.parquet")
+    policy = {"budget": {"epsilon": 9.0}, "tables": {"first": {"privacy_unit": "u", "max_rows_per_unit": 1}}}
+    path, read = tmp_path / "views.duckdb", "CREATE VIEW {} AS SELECT * FROM read_parquet('{}')"
+
+    def connect() -> tacit.Connection:
+        database = duckdb.connect(str(path)) if opened else path
+        return tacit.connect(database, policy=policy, ledger=tmp_path / "ledger")
+
+    with duckdb.connect(str(path)) as writer:
+        writer.execute(read.format("first", tmp_path / "rows.parquet"))
+        writer.execute("CREATE VIEW through AS SELECT * FROM first")
+    with connect() as con:
+        assert testing.exact_answers(con, "SELECT count(*) FROM through")[0].iloc[0, 0] == 4
+    with duckdb.connect(str(path)) as writer:
+        writer.execute(read.format("second", tmp_path / other))
+    with connect() as con:
+        for name in ("first", "second", "through"):
+            with pytest.raises(tacit.NotSupportedError, match="two tables of the same rows"):
+                con.answer(f"SELECT count(*) FROM {name}", epsilon=1)
+        assert not con.budget.spent.epsilon

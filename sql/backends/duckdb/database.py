@@ -309,6 +309,7 @@ class DuckDBSource(Scanner):
     def _check_readable(self, scan: Scan) -> None:
         """The columns are those that the batch was compiled for, and reading them can fail on no row."""
         self._check_unchanged(scan)
+        self._check_single(scan)
         plain = scan.table.privacy_unit is None and scan.table.rows is None
         read = scan.reads if plain else {column.name for table in scan.tables for column in table.columns}
         places = {_place(table) for table in scan.tables}
@@ -318,6 +319,21 @@ class DuckDBSource(Scanner):
                 f"{fragile[0]} is stored in milliseconds or as times of a day, and whether DuckDB can read it depends "
                 "on the rows\nhint: write the file with timestamps in microseconds, or load it into a DuckDB database"
             )
+
+    def _check_single(self, scan: Scan) -> None:
+        """No other view stands for files of a table, of whose rows the policy says something else."""
+        for place in {_place(table) for table in scan.tables if not table.public} & set(self._files):
+            try:
+                own = self._files[place].identities
+                others = [other for other, file in self._files.items() if other != place and own & file.identities]
+            except OSError:
+                raise OperationalError(f"a file of {spelled(place)} is gone; nothing was charged") from None
+            if others:
+                raise NotSupportedError(
+                    f"{spelled(place)} and {spelled(others[0])} read the same files, and would be two tables of the "
+                    f"same rows; nothing was charged\nhint: make {spelled(others[0])} a view of {spelled(place)}, and "
+                    "connect again"
+                )
 
     def close(self) -> None:
         """Close the connection that tacit opened."""

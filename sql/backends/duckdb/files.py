@@ -57,6 +57,11 @@ class File:
         return [f"{path} {stamp(path)}" for path in self.listing.paths]
 
     @property
+    def identities(self) -> frozenset[tuple[int, int]]:
+        """The files themselves, whatever names lead to them; OSError where one is gone."""
+        return frozenset((stat.st_dev, stat.st_ino) for stat in map(Path.stat, self.listing.paths))
+
+    @property
     def allowed(self) -> list[str]:
         """The constants by which a DuckDB without access to files is allowed to read these."""
         return [spelling for path in self.listing.paths for spelling in (literal(str(path)), _escaped(path))]
