@@ -23,7 +23,7 @@ audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighb
 
 fuzz: .venv/dev links  ## 51,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
 	@TACIT_FUZZ=17 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/sql/test_computed_axes.py \
-		tests/audit/test_random_batches.py tests/engine/test_strategies.py
+		tests/audit/test_random_batches.py tests/engine/test_strategies.py tests/api/test_never_worse.py
 
 docs: .venv/dev links  ## the documentation as a site, in build/site, with the reference made from the code
 	@$(PY) docs/make_reference.py && .venv/bin/zensical build --strict

@@ -18,7 +18,6 @@ from benchmarks.paper.words import CLAIMS
 ROOT = Path(__file__).parents[1]
 FIGURES = {f"LRM {k}" for k in range(2, 10)} | {f"COA {k}" for k in range(1, 15)} | {f"Talk {k}" for k in range(1, 8)}
 SHEETS = 17
-pytestmark = pytest.mark.xdist_group("paper")  # the run takes half a minute: one worker does it for all
 Curves = dict[tuple[str, str, float], dict[str, float]]
 
 

@@ -1,7 +1,12 @@
 """Intervals of AVG, VARIANCE, STDDEV and computed columns hold at every confidence, with few rows and many.
 
-One plan is made by the real engine; its noise is then drawn thousands of times in numpy, as independent groups of one
-estimate, and framed by the code that frames answers.
+One plan is made by the real engine; its noise is then drawn many times in numpy, as independent groups of one estimate,
+and framed by the code that frames answers. Noise on integers is often drawn alike: each value is framed once, and
+counted as often as it was drawn.
+
+Power of 600 draws, for normal noise. Intervals of two thirds of the right width hold 73% and 81% of the time at the
+levels 0.9 and 0.95, and the least that is accepted is 85% and 91%: 6 and more standard errors away. Intervals of one
+and a half of it hold 98.6% at 0.9, where at most 96.5% is accepted: 4 standard errors.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from tacit.sql import Workload, compile_batch, open_source
 from tacit.sql.present import exact_values
 from tacit.sql.workload import Computed, Linear, Output, Ratio
 
+DRAWS = 600
 LEVELS = (0.9, 0.95, 0.99, 0.999)
 COLUMNS = {
     "avg": "avg(x)",
@@ -70,8 +76,9 @@ def tables() -> Iterator[Tables]:
 
 def drawn(
     tables: Tables, sql: str, privacy: Privacy, draws: int, amount: tuple[float, float] | None = None
-) -> tuple[Workload, Estimate, NDArray[np.float64]]:
-    """A plan of the real engine, the exact rows, and one estimate that holds ``draws`` answers one after the other."""
+) -> tuple[Workload, Estimate, NDArray[np.float64], NDArray[np.int64]]:
+    """A plan of the real engine, one estimate that holds the answers of ``draws`` draws one after the other, the exact
+    rows, and how often each of these answers was drawn."""
     database, con = tables
     workload = compile_batch(sql, con.catalog)
     (scan,) = workload.scans
@@ -88,16 +95,19 @@ def drawn(
     chance = -np.expm1(-np.maximum(spread.steps, 1e-6))  # a fine lattice is as good as a very fine one
     size = (draws, spread.laplace.shape[1])
     steps = stream.geometric(chance, size=size) - stream.geometric(chance, size=size)
-    noise = (steps * np.maximum(spread.steps, 1e-6)) @ spread.laplace.T
-    noise += stream.normal(size=(draws, spread.gaussian.shape[1])) @ spread.gaussian.T
+    normal = stream.normal(size=(draws, spread.gaussian.shape[1]))
+    distinct, times = np.unique(np.hstack([steps, normal]), axis=0, return_counts=True)
+    noise = (distinct[:, : size[1]] * np.maximum(spread.steps, 1e-6)) @ spread.laplace.T
+    noise += distinct[:, size[1] :] @ spread.gaussian.T
+    count = len(times)
     many = Spread(
-        np.arange(draws * rows),
-        np.tile(spread.laplace, (draws, 1)),
-        np.tile(spread.gaussian, (draws, 1)),
+        np.arange(count * rows),
+        np.tile(spread.laplace, (count, 1)),
+        np.tile(spread.gaussian, (count, 1)),
         steps=spread.steps,
     )
     values = (exact + noise).reshape(-1)
-    return workload, replace(one, values=values, stderr=np.tile(one.stderr, draws), spreads=(many,)), exact
+    return workload, replace(one, values=values, stderr=np.tile(one.stderr, count), spreads=(many,)), exact, times
 
 
 def repeated(output: Output, rows: int, draws: int) -> Output:
@@ -117,27 +127,26 @@ def repeated(output: Output, rows: int, draws: int) -> Output:
 
 def at_every_level(
     tables: Tables, sql: str, privacy: Privacy, draws: int, amount: tuple[float, float] | None = None
-) -> Iterator[tuple[float, float, Figures]]:
-    """(confidence, exact figure, figures of many draws) of a query's first column."""
-    workload, estimate, exact = drawn(tables, sql, privacy, draws, amount)
+) -> Iterator[tuple[float, int, Figures]]:
+    """(confidence, draws that the interval held in, figures of the distinct draws) of a query's first column."""
+    workload, estimate, exact, times = drawn(tables, sql, privacy, draws, amount)
     (query,) = workload.queries
-    keys = pd.DataFrame(index=pd.RangeIndex(draws))
-    output = repeated(query.columns[0].output, len(workload.matrix), draws)
+    keys = pd.DataFrame(index=pd.RangeIndex(len(times)))
+    output = repeated(query.columns[0].output, len(workload.matrix), len(times))
     truth = float(np.asarray(exact_values(query, query.columns[0].output, keys.iloc[:1], exact))[0])
     for level in LEVELS:
-        yield level, truth, ColumnBuilder(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        figures = ColumnBuilder(query, keys, estimate, estimate.half_width(level), level).figures(output)
+        yield level, int(times[(figures.low <= truth) & (truth <= figures.high)].sum()), figures
 
 
 @pytest.mark.parametrize("privacy", ["pure", "approximate"])
 @pytest.mark.parametrize("table", ["few", "many"])
 @pytest.mark.parametrize("column", COLUMNS)
 def test_intervals_cover_as_stated(tables: Tables, column: str, table: str, privacy: Privacy) -> None:
-    draws = 2000 if column == "avg" else 800
-    for level, truth, figures in at_every_level(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, draws):
-        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
-        assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
+    for level, covered, figures in at_every_level(tables, f"SELECT {COLUMNS[column]} FROM {table}", privacy, DRAWS):
+        assert covered >= binom.ppf(1e-4, DRAWS, level), (level, covered / DRAWS)
         if table == "many":
-            assert covered <= binom.ppf(1 - 1e-4, draws, level + 0.3 * (1 - level)), "nor merely generous"
+            assert covered <= binom.ppf(1 - 1e-4, DRAWS, level + 0.3 * (1 - level)), "nor merely generous"
         if column in ("variance", "stddev"):
             assert (figures.low >= 0).all(), "what cannot be is not in the interval"
 
@@ -145,11 +154,9 @@ def test_intervals_cover_as_stated(tables: Tables, column: str, table: str, priv
 @pytest.mark.parametrize("privacy", ["pure", "approximate"])
 @pytest.mark.parametrize("column", TURNING)
 def test_intervals_cover_where_a_figure_turns_around(tables: Tables, column: str, privacy: Privacy) -> None:
-    draws = 1000
-    for level, truth, figures in at_every_level(tables, f"SELECT {TURNING[column]} FROM many", privacy, draws):
+    for level, covered, figures in at_every_level(tables, f"SELECT {TURNING[column]} FROM many", privacy, DRAWS):
         assert (figures.low <= figures.value).all() and (figures.value <= figures.high).all()
-        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
-        assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)
+        assert covered >= binom.ppf(1e-4, DRAWS, level), (level, covered / DRAWS)
         assert np.isfinite(figures.high).all()
         if column in ("distance", "square", "difference", "squared difference", "distances"):
             assert (figures.low >= 0).all(), "what cannot be is not in the interval"
@@ -157,7 +164,8 @@ def test_intervals_cover_where_a_figure_turns_around(tables: Tables, column: str
 
 def test_an_average_of_no_rows_may_be_anything(tables: Tables) -> None:
     sql = "SELECT avg(x), variance(x) FROM few WHERE x < 5"
-    workload, estimate, _ = drawn(tables, sql, "pure", 50)
+    workload, estimate, _, times = drawn(tables, sql, "pure", 50)
+    assert (times == 1).all()
     (query,) = workload.queries
     keys = pd.DataFrame(index=pd.RangeIndex(50))
     found = ColumnBuilder(query, keys, estimate, estimate.half_width(), 0.95)
@@ -181,6 +189,5 @@ def test_an_average_of_no_rows_may_be_anything(tables: Tables) -> None:
 def test_figures_of_noise_on_integers_are_covered(tables: Tables, column: str, epsilon: float) -> None:
     """Counts that are most often exact: a figure of two of them is wrong more often than either."""
     draws = 2000
-    for level, truth, figures in at_every_level(tables, f"SELECT {column} FROM few", "pure", draws, (epsilon, 0.0)):
-        covered = int(((figures.low <= truth) & (truth <= figures.high)).sum())
+    for level, covered, _ in at_every_level(tables, f"SELECT {column} FROM few", "pure", draws, (epsilon, 0.0)):
         assert covered >= binom.ppf(1e-4, draws, level), (level, covered / draws)

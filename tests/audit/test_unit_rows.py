@@ -244,16 +244,19 @@ def without(rows: Database, person: int, *, orphans: bool) -> Database:
 _DIRECT = ("patients", "visits", "labs")
 
 
-def counts(rows: Database, texts: Sequence[str], order: int | None = None) -> list[list[tuple[Scan, NDArray[Any]]]]:
-    """Of each text, what its scans of private rows count."""
+def counts(
+    rows: Database, texts: Sequence[str], order: int | None = None, *, rehearsed: bool = False
+) -> list[list[tuple[Scan, NDArray[Any]]]]:
+    """Of each text, what its scans of private rows count. What was ``rehearsed``, on no stored row, passes again."""
     database = database_of(rows, None if order is None else np.random.default_rng(order))
     counted = []
     with connect(database) as con:
-        source = con._session.source
+        source, catalog = con._session.source, con.catalog
         for text in texts:
             scans: list[Scan] = []
-            for scan in compile_batch(text, con.catalog).scans:
-                source.rehearse(scan)
+            for scan in compile_batch(text, catalog).scans:
+                if not rehearsed:
+                    source.rehearse(scan)
                 assert not isinstance(scan, ProductScan) and not scan.table.public
                 scans.append(scan)
             counted.append([(scan, source.count(scan, SALT)) for scan in scans])
@@ -269,7 +272,7 @@ def test_removing_any_unit_moves_no_more_than_is_charged_for(seed: int) -> None:
     here = counts(rows, list(SHAPES.values()))
     for person in range(PEOPLE):
         for orphans in (False, True):
-            there = counts(without(rows, person, orphans=orphans), list(SHAPES.values()))
+            there = counts(without(rows, person, orphans=orphans), list(SHAPES.values()), rehearsed=True)
             for name, now, then in zip(SHAPES, here, there, strict=True):
                 for (scan, x), (other, less) in zip(now, then, strict=True):
                     assert scan.fingerprint == other.fingerprint, name
@@ -279,8 +282,9 @@ def test_removing_any_unit_moves_no_more_than_is_charged_for(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_depends_on_the_order_of_the_rows(seed: int) -> None:
     rows = random_rows(seed)
+    texts = list(SHAPES.values())
     for name, now, then in zip(
-        SHAPES, counts(rows, list(SHAPES.values())), counts(rows, list(SHAPES.values()), order=seed), strict=True
+        SHAPES, counts(rows, texts, rehearsed=True), counts(rows, texts, order=seed, rehearsed=True), strict=True
     ):
         for (_, x), (_, shuffled) in zip(now, then, strict=True):
             np.testing.assert_array_equal(x, shuffled, name)

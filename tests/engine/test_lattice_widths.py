@@ -38,12 +38,13 @@ def outcomes(row: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
     return sizes, 1 - np.cumsum(probability)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("name", ROWS)
+LISTED = [(name, epsilon) for name in ROWS for epsilon in EPSILONS if name != "unlike" or epsilon >= 0.5]
+"""Below, three unlike coefficients have hundreds of millions of outcomes, too many to list."""
+
+
+@pytest.mark.parametrize(("name", "epsilon"), LISTED)
 def test_they_cover_and_are_hardly_too_wide(name: str, epsilon: float) -> None:
     row = np.array(ROWS[name])
-    if len(row) > 2 and epsilon < 0.5:
-        pytest.skip("too many outcomes to list")
     sizes, beyond = outcomes(row, epsilon)
     for level in LEVELS:
         width = half_widths(row[None] / epsilon, None, level, np.full(len(row), epsilon))[0]

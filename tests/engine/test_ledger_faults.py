@@ -11,8 +11,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -27,6 +29,7 @@ from tacit.engine.accounting.ledger import ChargeRequest, Ledger, verify
 from tacit.errors import BudgetError, LedgerError
 
 FORK = multiprocessing.get_context("fork")
+NOBODY = 65534
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -286,17 +289,32 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         Ledger.open(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "x.ledger", 1)
-    tmp_path.chmod(0o500)
+@pytest.fixture
+def folder_of_a_user() -> Iterator[Path]:
+    """Where the process has the rights of an ordinary user: root, who may write everywhere, becomes one for a while.
+
+    Not below ``tmp_path``, which other users cannot enter.
+    """
+    path, root = Path(tempfile.mkdtemp(prefix="tacit-user-")), os.geteuid() == 0
+    if root:
+        os.chown(path, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
     try:
-        with pytest.raises(LedgerError, match="read-only"):
-            ledger.charge(ChargeRequest("a", 0.5))
-        with pytest.raises(LedgerError):
-            Ledger.create(tmp_path / "y.ledger", 1)
+        yield path
     finally:
-        tmp_path.chmod(0o700)
+        if root:
+            os.seteuid(0)
+        path.chmod(0o700)
+        shutil.rmtree(path)
+
+
+def test_a_read_only_folder(folder_of_a_user: Path) -> None:
+    ledger = Ledger.create(folder_of_a_user / "x.ledger", 1)
+    folder_of_a_user.chmod(0o500)
+    with pytest.raises(LedgerError, match="read-only"):
+        ledger.charge(ChargeRequest("a", 0.5))
+    with pytest.raises(LedgerError):
+        Ledger.create(folder_of_a_user / "y.ledger", 1)
 
 
 def test_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

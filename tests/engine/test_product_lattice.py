@@ -8,6 +8,7 @@ import math
 import zlib
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ CASES: dict[str, ProductWorkload] = {
 }
 
 
+@cache
 def planned(name: str, privacy: Privacy, **others: Any) -> JointPlan:
     products = CASES[name]
     if others:

@@ -1,4 +1,9 @@
-"""Intervals of computed figures hold at every confidence, for few rows and many, and have no end near a pole."""
+"""Intervals of computed figures hold at every confidence, for few rows and many, and have no end near a pole.
+
+Power of 600 draws, for normal noise: intervals of two thirds of the right width hold 73% and 81% of the time at the
+levels 0.9 and 0.95, where 85% and 91% is the least that is accepted, 6 and more standard errors away; intervals of one
+and a half of it hold 98.6% at 0.9, where at most 96.5% is accepted, 4 standard errors.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from tacit.engine.mechanism.widths import half_widths, longest_reach
 
 Array = NDArray[np.float64]
 
-DRAWS = 2000
+DRAWS = 600
 LEVELS = (0.9, 0.95, 0.99, 0.999)
 
 

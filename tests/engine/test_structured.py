@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +15,16 @@ from tacit.engine.components import evidence_of
 from tacit.engine.measures import joint
 from tacit.engine.product_answers import ProductAnswers, View
 from tacit.engine.product_workload import Axes, ProductStrategy, ProductWorkload, peaks
+from tacit.engine.search.structured import axis as axis_module
 from tacit.engine.search.structured.structured import NAMES, optimize_products
+from tacit.engine.search.watch import Watch
 from tacit.engine.strategy import Privacy, sensitivity
 
 from .products import all_sets, marginals, matrix_of, matrix_of_block, random_workload, workload
 from .workloads import prefix
 
 Vector = NDArray[np.float64]
+optimize_module = sys.modules[optimize.__module__]
 KINDS: tuple[Privacy, ...] = ("pure", "approximate")
 
 
@@ -196,6 +201,29 @@ def test_a_search_that_is_cut_short_is_still_true(privacy: Privacy) -> None:
         check(RANGES, s)
         assert s.error >= full.error * (1 - 1e-4)
     assert asked > 0
+
+
+@pytest.mark.parametrize("aside", [False, True])
+@pytest.mark.parametrize("privacy", KINDS)
+def test_the_searches_over_single_axes_share_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, privacy: Privacy, aside: bool
+) -> None:
+    given: list[float | None] = []
+
+    class Watched(Watch):
+        def __init__(self, deadline: float | None = None, **options: Any) -> None:
+            given.append(deadline)
+            super().__init__(deadline=deadline, **options)
+
+    for module in (axis_module, optimize_module):
+        monkeypatch.setattr(module, "Watch", Watched)
+    optimize_products(RANGES, privacy=privacy, aside=aside)
+    assert given and set(given) == {None}
+    given.clear()
+    optimize_products(RANGES, privacy=privacy, aside=aside, deadline=0.05)
+    left = [seconds for seconds in given if seconds is not None]
+    assert len(left) == len(given) > 1 and max(left) <= 0.05
+    assert left == sorted(left, reverse=True) and left[0] > left[-1]
 
 
 def test_the_same_search_finds_the_same_strategy() -> None:

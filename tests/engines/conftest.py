@@ -46,7 +46,7 @@ def new_database(postgres: str) -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def spark_started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark session; the tests that use it are of one group, so that it is started once."""
+    """A Spark session; the tests that use it are one group of ``tests/conftest.py``, so that it is started once."""
     running = session(tmp_path_factory.mktemp("spark"))
     try:
         made = running.__enter__()

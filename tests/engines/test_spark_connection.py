@@ -22,7 +22,6 @@ from tacit.sql.backends.spark.cluster import SparkSource
 from tacit.sql.backends.spark.relations import UNREADABLE, read_plan, read_relations
 from tacit.sql.backends.spark.spark_worker import Work, counting
 
-pytestmark = pytest.mark.xdist_group("spark")
 CLINIC = """
 CREATE TABLE visits AS SELECT r AS vid, r % 40 AS pid, CAST(r * 7 % 100 AS INTEGER) AS age,
     ['NY', 'NJ', 'CA', NULL][1 + r % 4] AS state, DATE '2024-01-01' + CAST(r % 300 AS INTEGER) AS day,

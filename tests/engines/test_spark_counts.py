@@ -25,7 +25,6 @@ from tacit.errors import Error, LimitError, TypeMismatchError, UnknownNameError
 from tacit.sql import Catalog, Scan, Source, Workload, compile_batch, open_source
 from tacit.sql.backends.spark.cluster import SparkSource
 
-pytestmark = pytest.mark.xdist_group("spark")
 SALT = bytes(range(32))
 
 

@@ -19,7 +19,6 @@ from tacit.sql.backends.spark import cluster
 from tacit.sql.backends.spark.cluster import SparkSource, open_spark
 from tacit.sql.backends.spark.native import pushed
 
-pytestmark = pytest.mark.xdist_group("spark")
 SALT = bytes(range(32))
 NAN, INF = float("nan"), float("inf")
 SMALL = [-1, 0, 1, 2, 18, 100, None]

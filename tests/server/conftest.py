@@ -91,10 +91,3 @@ def server(clinic_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     serving = Serving(file, database)
     yield serving
     serving.stop()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All in one process: each would start a server of its own."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("server"))

@@ -23,6 +23,8 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
+    # A session lives for a minute: the second compiler and threads that collect garbage cost more than they save.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 AS_SPARK_HAS_IT = {"UTINYINT": "SMALLINT", "HUGEINT": "DOUBLE"}
 """Types that Spark lacks, and what stands in their place; an ENUM is a text."""

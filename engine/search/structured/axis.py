@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,24 +41,35 @@ class AxisStrategy:
 class AxisSolver:
     """Solves each different problem once."""
 
-    def __init__(self, privacy: Privacy, effort: float = 1.0) -> None:
-        """``effort``: the share of the work of a full search."""
+    def __init__(
+        self, privacy: Privacy, effort: float = 1.0, seconds_left: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """``effort``: the share of the work of a full search; ``seconds_left``: of its deadline, if it has one."""
         self.privacy: Privacy = privacy
         self._effort = effort
+        self._seconds_left = seconds_left
         self._solved: dict[tuple[tuple[int, ...], bytes], AxisStrategy] = {}
 
     def rows(self, matrix: Matrix) -> AxisStrategy:
         """The best strategy found for some rows over an axis."""
         key = (matrix.shape, matrix.tobytes())
         if key not in self._solved:
-            s = optimize(matrix, privacy=self.privacy) if self._effort == 1.0 else self._in_short(matrix)
+            s = self._in_full(matrix) if self._effort == 1.0 else self._in_short(matrix)
             L = s.L / s.sensitivity
             self._solved[key] = AxisStrategy(self._symmetric(L), s.error, s.lower_bound)
         return self._solved[key]
 
+    def beside(self, privacy: Privacy, effort: float = 1.0) -> AxisSolver:
+        """Another solver within the same deadline."""
+        return AxisSolver(privacy, effort, self._seconds_left)
+
+    def _in_full(self, matrix: Matrix) -> Strategy:
+        return optimize(matrix, privacy=self.privacy, deadline=self._seconds_left())
+
     def _in_short(self, matrix: Matrix) -> Strategy:
         options = Options(privacy=self.privacy, effort=self._effort)
-        return least_total(matrix, np.ones(len(matrix)), options, Watch(target_gap=LARGE_GAP))
+        watch = Watch(deadline=self._seconds_left(), target_gap=LARGE_GAP)
+        return least_total(matrix, np.ones(len(matrix)), options, watch)
 
     def _symmetric(self, L: Matrix) -> Matrix:
         """Under Gaussian noise only LᵀL matters, and its symmetric root is often a multiple of small integers."""

@@ -48,13 +48,16 @@ def optimize_products(
 
     ``weights`` are those of the rows of the batch. Rows are scaled to a largest entry of 1 first. A ``quick`` search
     looks for no better weights than equal ones; so does one that ``deadline``, in seconds, or ``cancel`` has ended.
+    The searches over single axes share the deadline: what is left of it when each begins.
     One that is made ``aside``, for another reading of rows that have a full search, takes a part of the work.
     """
     begin = time.perf_counter()
 
+    def seconds_left() -> float | None:
+        return None if deadline is None else max(0.0, deadline - (time.perf_counter() - begin))
+
     def ended() -> bool:
-        late = deadline is not None and time.perf_counter() - begin >= deadline
-        return quick or late or (cancel is not None and cancel())
+        return quick or seconds_left() == 0.0 or (cancel is not None and cancel())
 
     with one_blas_thread():
         small = scaled(workload, weights)
@@ -64,7 +67,7 @@ def optimize_products(
             return _of_all_blocks(workload, one, privacy, weights) if one.name == "product" else one.error
 
         search = _pure if privacy == "pure" else _approximate
-        solver = AxisSolver(privacy, _ASIDE if aside else 1.0)
+        solver = AxisSolver(privacy, _ASIDE if aside else 1.0, seconds_left)
         candidates, bound = search(small, solver, ended, measure, statements=not aside)
         error, k = min((measure(one), k) for k, one in enumerate(candidates))
         best = candidates[k]
@@ -139,7 +142,7 @@ def _pure(
     *,
     statements: bool,
 ) -> tuple[list[Candidate], float]:
-    short = AxisSolver("pure", _ASIDE)
+    short = solver.beside("pure", _ASIDE)
 
     def found(part: Scaled) -> list[Candidate]:
         """Every way after short searches of its axes, and the ways that may win after full ones."""
@@ -174,7 +177,7 @@ def _pure(
         return candidates
 
     candidates = [*found(workload), *(_statements_apart(workload, "pure", found) if statements else ())]
-    return candidates, structure_bound(workload, {}, AxisSolver("approximate")) if statements else 0.0
+    return candidates, structure_bound(workload, {}, solver.beside("approximate")) if statements else 0.0
 
 
 def _statements_apart(
