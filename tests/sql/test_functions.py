@@ -100,7 +100,7 @@ def test_the_kind_that_is_inferred_is_the_kind_that_duckdb_finds(entry: tuple[ty
 
 def test_no_accepted_nest_of_functions_fails(tables: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(10)
-    for _ in range(5_000 if LONG else 200):
+    for _ in range(5_000 if LONG else 600):
         run(tables, [nested(rng, rng.choice((2, 2, 3)), (rng.choice(EVERY), rng.choice(EVERY)))])
 
 
