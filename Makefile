@@ -19,7 +19,7 @@ test: .venv/dev links browser  ## the whole test suite, doctests and README bloc
 	@$(PY) -m pytest -n 2 --dist loadgroup
 
 audit: .venv/dev links  ## the long form of tests/audit: more draws, more neighbours, 200 kills, every claim broken once
-	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit tests/engine/test_ledger_log.py
+	@TACIT_AUDIT=long $(PY) -m pytest -n 2 tests/audit tests/engine/test_ledger_log.py tests/server/test_examples_served.py
 
 fuzz: .venv/dev links  ## 51,000 random queries against DuckDB and 440 random workloads, many times what the suite asks
 	@TACIT_FUZZ=17 $(PY) -m pytest -n 2 tests/sql/test_against_duckdb.py tests/sql/test_computed_axes.py \
