@@ -1,6 +1,8 @@
 # Two commands on a fresh machine:  make demo   make test
 PYTHON ?= python3
 PY := .venv/bin/python
+# setuptools warns of the editable install that is asked for here
+PIP := PYTHONWARNINGS=ignore $(PY) -m pip
 SOURCES := $(wildcard api/*.py api/*/*.py engine/*.py engine/*/*.py engine/*/*/*.py sql/*.py sql/*/*.py sql/*/*/*.py api/server/page/*)
 EDITABLE := --config-settings editable_mode=strict -e
 
@@ -70,11 +72,11 @@ types:
 # What an older install left beside the sources would be found first, with its entry points.
 .venv/demo .venv/dev .venv/paper .venv/server: .venv/%: pyproject.toml | .venv/bin/python
 	@rm -rf tacit.egg-info
-	@$(PY) -m pip install --quiet $(EDITABLE) '.[$*]'
+	@$(PIP) install --quiet $(EDITABLE) '.[$*]'
 	@touch $@
 
 # A strict editable install links the files that were there; a new file needs the links made again.
 links:
 	@printf '%s\n' $(SOURCES) | cmp -s - .venv/files || { \
-	  $(PY) -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE) . && \
+	  $(PIP) install --quiet --no-deps --no-build-isolation $(EDITABLE) . && \
 	  printf '%s\n' $(SOURCES) > .venv/files; }
