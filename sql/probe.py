@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from . import dialect
 from .catalog import Column, Table
 from .name_reader import Kind, NameReader, unwrapped
 from .names import folded
@@ -33,7 +34,7 @@ def without_rows(reader: NameReader, select: exp.Select) -> exp.Select | None:
     if columns is None:
         return None
     items = [
-        exp.alias_(exp.cast(exp.null(), exp.DataType.build(column.type, dialect="duckdb")), name, quoted=True)
+        exp.alias_(exp.cast(exp.null(), column.type, dialect=dialect.DUCKDB), name, quoted=True)
         for name, column in columns
     ]
     return exp.select(*items).where(exp.false())
