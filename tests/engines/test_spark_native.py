@@ -172,6 +172,11 @@ def test_sums_halves_and_many_cuts(source: SparkSource, monkeypatch: pytest.Monk
     scans.append(scan_of("; ".join(f"SELECT count(*) FROM t WHERE d < DATE '1970-01-01' + {k}" for k in range(-30, 30)),
                          catalog))  # fmt: skip
     assert is_native(source, scans[-1])
+    for name in ("i1", "i2", "i4", "i8"):
+        text = "; ".join(f'SELECT count(*) FROM t WHERE "{name}" = {k}' for k in range(-2, 20))
+        scans.append(scan_of(text, catalog))
+        statement = pushed(scans[-1], source._relations[scans[-1].table.key])
+        assert statement is not None and (" * 1L + " in statement[0]) == (name != "i8")  # each value has its number
     scans.append(scan_of("SELECT count(*) FROM t", catalog))
     both_ways(source, scans, monkeypatch)
 

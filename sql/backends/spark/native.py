@@ -32,6 +32,7 @@ from ...regions import Regions
 from ...scan import UNIT, Scan, SummedColumn
 from ..date_parts import DatePart, date_part, is_simple
 from ..duckdb.lines import ordering
+from ..duckdb.regions_sql import is_stepped
 from .relations import Relation
 from .spark_types import BUILTIN as B
 from .spark_types import LONGEST_TEXT, identifier
@@ -70,7 +71,10 @@ def pushed(scan: Scan, relation: Relation | None) -> list[str] | None:
     if not all(map(is_simple, scan.computed)):
         return None
     try:
-        place = _place([(_region(regions, relation), regions.count) for regions in scan.regions])
+        place = _place([
+            ("0" if i in scan.idle else _region(regions, relation), regions.count)
+            for i, regions in enumerate(scan.regions)
+        ])  # fmt: skip
         shares = [f"{_share(summed, relation)} AS f{i}" for i, summed in enumerate(scan.summed)]
     except _General:
         return None
@@ -96,6 +100,8 @@ def native_sums(session: Any, relation: Relation, number: int, columns: Sequence
 
 def _corner(corner: int, count: int) -> str:
     """What a row adds to one corner of the box of clamps: see ``scan_sql.corner_sql``."""
+    if count == 1:
+        return "f0" if corner else f"{UNIT}L - f0"
     raised = [f"f{i}" for i in range(count) if corner >> (count - 1 - i) & 1]
     rest = [f"f{i}" for i in range(count) if f"f{i}" not in raised]
     least = f"{B}least({', '.join(raised)})" if len(raised) > 1 else (raised or [f"{UNIT}L"])[0]
@@ -119,12 +125,24 @@ def _region(regions: Regions, relation: Relation) -> str:
     pieces = list(regions.region_of_piece)
     kept = [i for i in range(len(regions.cuts)) if pieces[i] != pieces[i + 1]]
     cuts, pieces = [regions.cuts[i] for i in kept], [*(pieces[i] for i in kept), pieces[-1]]
-    if len(cuts) > _TREE:
+    if is_stepped(type_, cuts, pieces):
+        number = _stepped(value, cuts, pieces)
+    elif len(cuts) > _TREE:
         number = _looked_up(value, type_, cuts, pieces)
     else:
         number = _tree([_at_or_after(value, type_, cut) for cut in cuts], pieces)
     null = regions.null_region
     return number if number == str(null) else f"(CASE WHEN {value} IS NULL THEN {null} ELSE {number} END)"
+
+
+def _stepped(value: str, cuts: Sequence[Cut], pieces: Sequence[int]) -> str:
+    """The piece of one of several whole numbers in a row: computed as a BIGINT, so that nothing overflows."""
+    first, step = int(cuts[0]), pieces[2] - pieces[1]
+    inside = f"CAST({value} AS BIGINT) * {step}L + {pieces[1] - first * step}L"
+    return (
+        f"(CASE WHEN {value} BETWEEN {first} AND {int(cuts[-1]) - 1} THEN {inside} "
+        f"WHEN {value} < {first} THEN {pieces[0]}L ELSE {pieces[-1]}L END)"
+    )
 
 
 def _tree(tests: Sequence[str], pieces: Sequence[int]) -> str:
@@ -265,8 +283,9 @@ def _share(summed: SummedColumn, relation: Relation) -> str:
     if not (math.isfinite(high - low) and math.isfinite(scale) and scale > 0):
         raise _General
     v = f"CAST({_value(summed.column, relation)} AS DOUBLE)"
-    scaled = f"(({v} - {_double(low)}) * {_double(scale)})"
-    rounded = f"({B}floor({scaled}) + CASE WHEN {scaled} - {B}floor({scaled}) >= 0.5D THEN 1L ELSE 0L END)"
+    # For 0 ≤ x < 2^51, floor(x + the number before one half) rounds half away from zero: the sum is below 1 where x is
+    # below one half, and rounds to that of x + 1/2, which is exact, elsewhere.
+    rounded = f"{B}floor(({v} - {_double(low)}) * {_double(scale)} + {_double(math.nextafter(0.5, 0))})"
     return (
         f"CASE WHEN {v} >= {_double(high)} THEN {UNIT}L WHEN {v} > {_double(low)} "
         f"THEN {B}least({UNIT}L, {rounded}) ELSE 0L END"
