@@ -8,6 +8,7 @@ seconds of the clock and of the processors: on a machine that does other things 
 database file as ``tacit.connect`` opens it, DuckDB the same file with its own settings. ``growth`` counts parquet files
 of more and more rows (up to ten times ``rows``), prints the exponent of the time and what it makes of 10 billion rows.
 Sums are counted as their plan asks for them: up to five of them corner by corner under pure ε, and otherwise as totals.
+``(ε, δ)`` forces Gaussian noise (``strategy="dual"``); by default Laplace noise is taken where it is the better one.
 ``memory`` runs tacit's scans of each other part in a process of its own, and prints its peak.
 ``parquet`` counts five times ``rows`` in a parquet file through ``tacit.connect``.
 """
