@@ -183,10 +183,13 @@ def charge(session: Session, ledger: Ledger, purchase: Purchase) -> Charge:
 
     Guarantee: what a ledger has added up speaks of one kind of neighbours, because it is bound to one policy, which the
     transaction of the charge compares with this connection's (``Ledger.under``). Column
-    sets that the plan chose are rehearsed first.
+    sets that the plan chose are rehearsed first, and so are scans of totals.
     """
     if purchase.asks_products:
         session.source.rehearse_all(purchase.scans)
+    for scan in purchase.scans:
+        if scan.totals:  # another statement than the one that was rehearsed with the batch
+            session.source.rehearse(scan)
     paid = ledger.charge(purchase.request(session.access))
     session.access.charged(paid)
     return paid
